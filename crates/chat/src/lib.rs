@@ -1,0 +1,1 @@
+//! The chat service: history, message queue, send loop, tools.

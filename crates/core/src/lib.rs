@@ -1,0 +1,1 @@
+//! Words and rules of Hookgate: events, hooks, patterns, templates, dispatch. No IO.

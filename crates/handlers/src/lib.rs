@@ -1,0 +1,1 @@
+//! Where hooks come from and what they run: the folder loader.
