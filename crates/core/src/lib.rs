@@ -1,1 +1,26 @@
-//! Words and rules of Hookgate: events, hooks, patterns, templates, dispatch. No IO.
+//! Words and rules of Hookgate, without any IO.
+//!
+//! The path of one event: a door builds a [`WatchEvent`](event::WatchEvent) and hands it to
+//! [`Dispatcher::tell`](dispatch::Dispatcher::tell). The [`HookSet`](set::HookSet) names the hooks that it
+//! concerns, the [`Session`](session::Session) counts them, their [`actions`](action) say which
+//! [`Effect`](effect::Effect)s they want, and the door carries these out.
+//!
+//! This crate reads no file, environment, socket, process or wall clock, and knows no agent's or provider's
+//! field names.
+
+pub mod word;
+
+pub mod point;
+pub mod event;
+
+pub mod hook;
+pub mod handler;
+pub mod pattern;
+pub mod template;
+pub mod action;
+pub mod define;
+
+pub mod session;
+pub mod set;
+pub mod effect;
+pub mod dispatch;

@@ -1,0 +1,77 @@
+//! What JSON hooks can do. One file an action, one line in [`ActionKinds::standard`].
+//!
+//! An action is cheap and pure: it looks at the event and says which effects it wants. A library user adds
+//! an own one with [`ActionKinds::with`].
+
+mod interrupt;
+mod log;
+mod queue_message;
+mod queue_resend;
+mod text;
+
+pub use text::ActionText;
+
+use crate::define::Fields;
+use crate::dispatch::Firing;
+use crate::effect::Effect;
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::Arc;
+
+/// One entry of a hook's `actions`, read and checked.
+pub trait Action: Send + Sync + fmt::Debug {
+    /// Says what it wants done about this firing.
+    fn run(&self, firing: &Firing<'_>, effects: &mut Vec<Effect>);
+}
+
+/// Reads an action's fields. Faults are noted on the fields; then the result does not matter.
+pub type ReadAction = dyn Fn(&Fields<'_>) -> Option<Box<dyn Action>> + Send + Sync;
+
+/// The actions that hook files may name.
+#[derive(Clone)]
+pub struct ActionKinds {
+    kinds: BTreeMap<String, Arc<ReadAction>>,
+}
+
+impl ActionKinds {
+    /// The actions of the JSON-hooks text.
+    pub fn standard() -> ActionKinds {
+        let mut kinds = ActionKinds { kinds: BTreeMap::new() };
+        kinds = log::register(kinds);
+        kinds = kinds.with("interrupt", interrupt::read);
+        kinds = kinds.with("queue-message", queue_message::read);
+        kinds.with("queue-resend", queue_resend::read)
+    }
+
+    /// The same with one more (or another for the same name). `read` asks the fields for what it needs; a
+    /// field that it does not ask for is reported as unknown.
+    pub fn with(
+        mut self,
+        name: &str,
+        read: impl Fn(&Fields<'_>) -> Option<Box<dyn Action>> + Send + Sync + 'static,
+    ) -> ActionKinds {
+        self.kinds.insert(name.to_owned(), Arc::new(read));
+        self
+    }
+
+    pub(crate) fn get(&self, name: &str) -> Option<&Arc<ReadAction>> {
+        self.kinds.get(name)
+    }
+
+    /// The names, in order.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.kinds.keys().map(String::as_str)
+    }
+}
+
+impl Default for ActionKinds {
+    fn default() -> Self {
+        ActionKinds::standard()
+    }
+}
+
+impl fmt::Debug for ActionKinds {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_set().entries(self.kinds.keys()).finish()
+    }
+}

@@ -1,0 +1,264 @@
+//! Reads the fields of one object strictly: a fault never stops the reading, so that all are told at once,
+//! and a field that nobody asked for is a fault too.
+
+use super::node::{Entry, Node, NodeValue, shorten};
+use super::problem::{HookRef, Places, Problem};
+use crate::word::{Word, WordSet};
+use std::cell::RefCell;
+
+/// Collects the problems of one definition.
+pub struct Report<'a> {
+    file: &'a str,
+    places: &'a Places<'a>,
+    hook: HookRef,
+    problems: RefCell<Vec<Problem>>,
+}
+
+impl<'a> Report<'a> {
+    pub(crate) fn new(file: &'a str, places: &'a Places<'a>, hook: HookRef) -> Self {
+        Report { file, places, hook, problems: RefCell::default() }
+    }
+
+    /// Notes a fault at a place.
+    pub(crate) fn add(&self, at: usize, field: &str, message: String, help: Option<String>) {
+        self.problems.borrow_mut().push(Problem {
+            file: self.file.to_owned(),
+            place: Some(self.places.of(at)),
+            hook: Some(self.hook.clone()),
+            field: (!field.is_empty()).then(|| field.to_owned()),
+            message,
+            help,
+        });
+    }
+
+    pub(crate) fn into_problems(self) -> Vec<Problem> {
+        self.problems.into_inner()
+    }
+}
+
+/// The fields of one object, to be asked for by name.
+pub struct Fields<'a> {
+    report: &'a Report<'a>,
+    at: usize,
+    path: String,
+    entries: &'a [Entry],
+    known: RefCell<Vec<&'a str>>,
+}
+
+impl<'a> Fields<'a> {
+    /// The fields of `node`, which stands at `path` (empty for the definition itself). A node that is no
+    /// object is a fault.
+    pub fn of(report: &'a Report<'a>, node: &'a Node, path: String) -> Option<Fields<'a>> {
+        match &node.value {
+            NodeValue::Object(entries) => {
+                Some(Fields { report, at: node.at, path, entries, known: RefCell::default() })
+            }
+            _ => {
+                let message = format!("expected an object, found {}", node.describe());
+                report.add(node.at, &path, message, None);
+                None
+            }
+        }
+    }
+
+    /// The node of a field, which becomes known by being asked for.
+    pub fn node(&self, name: &'a str) -> Option<&'a Node> {
+        self.known.borrow_mut().push(name);
+        self.entries.iter().find(|entry| entry.key == name).map(|entry| &entry.node)
+    }
+
+    /// A text.
+    pub fn text(&self, name: &'a str) -> Option<&'a str> {
+        match self.node(name)? {
+            Node { value: NodeValue::Text(text), .. } => Some(text),
+            other => self.wrong(name, other, "a text"),
+        }
+    }
+
+    /// `true` or `false`.
+    pub fn flag(&self, name: &'a str) -> Option<bool> {
+        match self.node(name)? {
+            Node { value: NodeValue::Bool(flag), .. } => Some(*flag),
+            other => self.wrong(name, other, "true or false"),
+        }
+    }
+
+    /// A whole number, zero or more.
+    pub fn count(&self, name: &'a str) -> Option<u64> {
+        let node = self.node(name)?;
+        match &node.value {
+            NodeValue::Number(text) => match text.parse::<u64>() {
+                Ok(number) => Some(number),
+                Err(_) => self.wrong(name, node, "a whole number, zero or more"),
+            },
+            _ => self.wrong(name, node, "a whole number, zero or more"),
+        }
+    }
+
+    /// A whole number, possibly below zero.
+    pub fn number(&self, name: &'a str) -> Option<i64> {
+        let node = self.node(name)?;
+        match &node.value {
+            NodeValue::Number(text) => match text.parse::<i64>() {
+                Ok(number) => Some(number),
+                Err(_) => self.wrong(name, node, "a whole number"),
+            },
+            _ => self.wrong(name, node, "a whole number"),
+        }
+    }
+
+    /// One of the words of `W`.
+    pub fn word<W: Word>(&self, name: &'a str) -> Option<W> {
+        let node = self.node(name)?;
+        self.word_at(node, &self.field(name))
+    }
+
+    /// A list of words of `W` as a set. No field, or an empty list: `None`, which means no filter.
+    pub fn words<W: Word + PartialEq>(&self, name: &'a str) -> Option<WordSet<W>> {
+        let items = self.list(name)?;
+        let mut set = WordSet::none();
+        for (index, item) in items.iter().enumerate() {
+            if let Some(word) = self.word_at(item, &format!("{}[{index}]", self.field(name))) {
+                set.insert(word);
+            }
+        }
+        (!items.is_empty()).then_some(set)
+    }
+
+    /// A list of texts; no field or an empty list gives an empty one.
+    pub fn texts(&self, name: &'a str) -> Vec<String> {
+        let mut texts = Vec::new();
+        for (index, item) in self.list(name).unwrap_or_default().iter().enumerate() {
+            match &item.value {
+                NodeValue::Text(text) => texts.push(text.clone()),
+                _ => {
+                    let message = format!("expected a text, found {}", item.describe());
+                    self.report.add(item.at, &format!("{}[{index}]", self.field(name)), message, None);
+                }
+            }
+        }
+        texts
+    }
+
+    /// A list.
+    pub fn list(&self, name: &'a str) -> Option<&'a [Node]> {
+        match self.node(name)? {
+            Node { value: NodeValue::List(items), .. } => Some(items),
+            other => self.wrong(name, other, "a list"),
+        }
+    }
+
+    /// An object inside this one.
+    pub fn object(&self, name: &'a str) -> Option<Fields<'a>> {
+        let node = self.node(name)?;
+        Fields::of(self.report, node, self.field(name))
+    }
+
+    /// The object at place `index` of the list `name`.
+    pub fn item(&self, name: &str, index: usize, node: &'a Node) -> Option<Fields<'a>> {
+        Fields::of(self.report, node, format!("{}[{index}]", self.field(name)))
+    }
+
+    /// Notes that a required field is missing.
+    pub fn missing(&self, name: &str, expected: &str) {
+        self.report.add(self.at, &self.field(name), format!("missing; expected {expected}"), None);
+    }
+
+    /// Notes a fault of a field's value.
+    pub fn refuse(&self, name: &str, message: String, help: Option<String>) {
+        self.report.add(self.place_of(name), &self.field(name), message, help);
+    }
+
+    /// True if the object has this field; asking does not make it known.
+    pub fn has(&self, name: &str) -> bool {
+        self.entries.iter().any(|entry| entry.key == name)
+    }
+
+    /// The keys, in order.
+    pub fn names(&self) -> impl Iterator<Item = &'a str> + use<'a> {
+        self.entries.iter().map(|entry| entry.key.as_str())
+    }
+
+    /// The byte offset of a field's value, or of the object if it has no such field.
+    pub(crate) fn place_of(&self, name: &str) -> usize {
+        self.entries.iter().find(|entry| entry.key == name).map_or(self.at, |entry| entry.node.at)
+    }
+
+    /// An object without fields at the same place, for what is done where nothing is written.
+    pub(crate) fn nothing(&self) -> Fields<'a> {
+        Fields {
+            report: self.report,
+            at: self.at,
+            path: self.path.clone(),
+            entries: &[],
+            known: RefCell::default(),
+        }
+    }
+
+    /// Reports every field that was not asked for.
+    pub fn finish(self) {
+        let known = self.known.borrow();
+        for entry in self.entries.iter().filter(|entry| !known.contains(&entry.key.as_str())) {
+            let allowed = known.join(", ");
+            let message = format!("unknown field `{}`; expected one of {allowed}", shorten(&entry.key));
+            self.report.add(
+                entry.at,
+                &self.field(&shorten(&entry.key)),
+                message,
+                nearest(&entry.key, &known),
+            );
+        }
+    }
+
+    fn word_at<W: Word>(&self, node: &Node, path: &str) -> Option<W> {
+        let NodeValue::Text(text) = &node.value else {
+            let message = format!("expected one of {}, found {}", W::allowed(), node.describe());
+            self.report.add(node.at, path, message, None);
+            return None;
+        };
+        let word = W::from_word(text);
+        if word.is_none() {
+            let names: Vec<&str> = W::ALL.iter().map(|(name, _)| *name).collect();
+            let message =
+                format!("unknown {} `{}`; expected one of {}", W::KIND, shorten(text), W::allowed());
+            self.report.add(node.at, path, message, nearest(text, &names));
+        }
+        word
+    }
+
+    fn wrong<T>(&self, name: &str, node: &Node, expected: &str) -> Option<T> {
+        let message = format!("expected {expected}, found {}", node.describe());
+        self.report.add(node.at, &self.field(name), message, None);
+        None
+    }
+
+    fn field(&self, name: &str) -> String {
+        if self.path.is_empty() { name.to_owned() } else { format!("{}.{name}", self.path) }
+    }
+}
+
+/// "did you mean …?" for a word that is nearly right.
+pub(crate) fn nearest(word: &str, names: &[&str]) -> Option<String> {
+    if word.len() > 64 {
+        return None;
+    }
+    let lower = word.to_lowercase();
+    names
+        .iter()
+        .map(|name| (strsim::damerau_levenshtein(&lower, &name.to_lowercase()), name))
+        .filter(|(distance, name)| *distance <= 1 + name.len() / 4)
+        .min_by_key(|(distance, _)| *distance)
+        .map(|(_, name)| format!("did you mean `{name}`?"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::nearest;
+
+    #[test]
+    fn guesses_only_what_is_near() {
+        assert_eq!(nearest("asistant", &["user", "assistant"]), Some("did you mean `assistant`?".into()));
+        assert_eq!(nearest("Chat", &["chat", "stream"]), Some("did you mean `chat`?".into()));
+        assert_eq!(nearest("robot", &["user", "assistant", "tool"]), None);
+    }
+}

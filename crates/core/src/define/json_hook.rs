@@ -1,0 +1,134 @@
+//! The first written format: `{"target": …, filters…, "actions": […]}`.
+//!
+//! | field | targets | value |
+//! |---|---|---|
+//! | `target` | | `chat`, `stream`, `tool` |
+//! | `label` | all | text |
+//! | `enabled` | all | `false` leaves the definition out |
+//! | `roles` | chat | list of roles |
+//! | `chunks` | stream | list of chunk types |
+//! | `tools`, `event` | tool | list of whole tool names; `before`, `after` (default), `error` |
+//! | `regex` | all | JavaScript pattern |
+//! | `maxTriggers` | all | whole number, 0 means never |
+//! | `actions` | all | list; omitted or empty: one `log` with the default dump |
+
+use super::{Fields, Report, Written};
+use crate::action::{Action, ActionKinds};
+use crate::event::ToolMoment;
+use crate::hook::{Hook, Listens, Reach, Target, Work};
+use crate::pattern::Pattern;
+use crate::word::{Word, WordSet};
+
+/// Lowers one definition. `None`: a fault was noted; `Some(None)`: it is fine and switched off.
+pub(super) fn read(
+    fields: Fields<'_>,
+    written: &Written<'_>,
+    kinds: &ActionKinds,
+    warnings: &Report<'_>,
+) -> Option<Option<Hook>> {
+    let target = target(&fields);
+    let label = fields.text("label").unwrap_or_default().to_owned();
+    let enabled = fields.flag("enabled").unwrap_or(true);
+    let regex = pattern(&fields, "regex", warnings);
+    let max_triggers = fields.count("maxTriggers");
+    let actions = actions(&fields, kinds);
+    let Some(target) = target else {
+        // without a target nobody can say which filters belong; the missing target is the fault to mend
+        return None;
+    };
+    let listens = match target {
+        Target::Chat => Listens::Message { roles: fields.words("roles").unwrap_or_else(WordSet::all), regex },
+        Target::Stream => {
+            Listens::Chunk { kinds: fields.words("chunks").unwrap_or_else(WordSet::all), regex }
+        }
+        Target::Tool => Listens::Tool {
+            moment: fields.word("event").unwrap_or(ToolMoment::After),
+            names: fields.texts("tools"),
+            regex,
+        },
+    };
+    fields.finish();
+    let place = super::place_name(written.file, written.index);
+    let name = if label.is_empty() { place } else { label.clone() };
+    let hook = Hook {
+        key: format!("{}#{}", written.file, written.index).into(),
+        name: name.into(),
+        label,
+        file: written.file.to_owned(),
+        index: written.index,
+        listens,
+        max_triggers,
+        priority: 0,
+        reach: Reach::Global,
+        work: Work::Actions(actions),
+        source: written.source,
+    };
+    Some(enabled.then_some(hook))
+}
+
+fn target(fields: &Fields<'_>) -> Option<Target> {
+    if !fields.has("target") {
+        let expected = format!(
+            "one of {} (JSON hook), or `event` together with `handler` (lifecycle hook)",
+            Target::allowed()
+        );
+        fields.missing("target", &expected);
+    }
+    fields.word("target")
+}
+
+/// Reads a pattern field; what the pattern's reader finds odd becomes a warning.
+pub(super) fn pattern<'a>(fields: &Fields<'a>, name: &'a str, warnings: &Report<'_>) -> Option<Pattern> {
+    let source = fields.text(name)?;
+    match Pattern::parse(source) {
+        Ok(pattern) => {
+            for note in pattern.notes() {
+                warnings.add(fields.place_of(name), name, note.clone(), None);
+            }
+            Some(pattern)
+        }
+        Err(error) => {
+            fields.refuse(name, format!("not a usable pattern: {}", error.reason), error.hint);
+            None
+        }
+    }
+}
+
+fn actions(fields: &Fields<'_>, kinds: &ActionKinds) -> Vec<Box<dyn Action>> {
+    let mut actions = Vec::new();
+    let items = fields.list("actions").unwrap_or_default();
+    for (index, node) in items.iter().enumerate() {
+        let Some(action) = fields.item("actions", index, node) else { continue };
+        if !action.has("type") {
+            let names: Vec<&str> = kinds.names().collect();
+            action.missing("type", &format!("one of {}", names.join(", ")));
+            continue;
+        }
+        let Some(kind) = action.text("type") else { continue };
+        match kinds.get(kind) {
+            Some(read) => {
+                actions.extend(read(&action));
+                action.finish();
+            }
+            None => {
+                let names: Vec<&str> = kinds.names().collect();
+                let message = format!(
+                    "unknown action `{}`; expected one of {}",
+                    super::node::shorten(kind),
+                    names.join(", ")
+                );
+                action.refuse("type", message, super::fields::nearest(kind, &names));
+            }
+        }
+    }
+    if items.is_empty() {
+        // a bare hook is a probe: it logs what it saw
+        actions.extend(default_action(fields, kinds));
+    }
+    actions
+}
+
+/// What a hook without actions does: `{"type": "log"}`.
+fn default_action(fields: &Fields<'_>, kinds: &ActionKinds) -> Option<Box<dyn Action>> {
+    kinds.get("log").and_then(|read| read(&fields.nothing()))
+}

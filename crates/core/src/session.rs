@@ -1,0 +1,128 @@
+//! What the engine remembers of one session: how often hooks fired, and the text of the answer so far.
+
+use crate::event::{Chunk, ChunkKind};
+use crate::pattern::{Hit, StreamCursor};
+use crate::set::{HookSet, Slot};
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+
+/// One conversation, as far as hooks are concerned. A door holds one for each; no two share anything.
+#[derive(Debug, Default)]
+pub struct Session {
+    fired: HashMap<Arc<str>, u64>,
+    pub(crate) response: Option<Response>,
+    pub(crate) due: Vec<Slot>,
+    pub(crate) hits: Vec<Hit>,
+}
+
+/// An answer that is arriving. It keeps the hooks that it began with: a reload takes effect with the next.
+#[derive(Debug)]
+pub(crate) struct Response {
+    pub(crate) set: Arc<HookSet>,
+    content: Option<StreamCursor>,
+    reasoning: Option<StreamCursor>,
+    calls: BTreeMap<u32, Call>,
+}
+
+#[derive(Debug, Default)]
+struct Call {
+    id: Option<String>,
+    cursor: Option<StreamCursor>,
+}
+
+/// The name of a channel of an answer; each is a text of its own.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Channel {
+    Content,
+    Reasoning,
+    Call(u32),
+}
+
+impl Channel {
+    pub(crate) fn kind(self) -> ChunkKind {
+        match self {
+            Channel::Content => ChunkKind::Content,
+            Channel::Reasoning => ChunkKind::Reasoning,
+            Channel::Call(_) => ChunkKind::ToolCallDelta,
+        }
+    }
+}
+
+impl Session {
+    /// A session in which nothing happened yet.
+    pub fn new() -> Session {
+        Session::default()
+    }
+
+    /// Forgets the answer that was arriving, as after an interrupt. The next chunk begins a new one.
+    pub fn end_response(&mut self) {
+        self.response = None;
+    }
+
+    /// Counts a firing. False: the hook has used up its firings and stays silent.
+    pub(crate) fn count(&mut self, key: &Arc<str>, max: Option<u64>) -> bool {
+        let Some(max) = max else { return true };
+        let fired = self.fired.entry(key.clone()).or_insert(0);
+        if *fired >= max {
+            return false;
+        }
+        *fired = fired.saturating_add(1);
+        true
+    }
+}
+
+impl Response {
+    pub(crate) fn new(set: Arc<HookSet>) -> Response {
+        Response { set, content: None, reasoning: None, calls: BTreeMap::new() }
+    }
+
+    /// Notes the id of a tool call when a chunk brings it.
+    pub(crate) fn learn(&mut self, chunk: &Chunk<'_>) {
+        if let Chunk::ToolCallDelta { index, id: Some(id), .. } = chunk {
+            let call = self.calls.entry(*index).or_default();
+            if call.id.is_none() {
+                call.id = Some((*id).to_owned());
+            }
+        }
+    }
+
+    /// The id of a tool call, once some chunk has brought it.
+    pub(crate) fn call_id(&self, index: u32) -> Option<&str> {
+        self.calls.get(&index)?.id.as_deref()
+    }
+
+    /// Feeds a piece of a channel's text to the patterns of its type.
+    pub(crate) fn push(&mut self, channel: Channel, text: &str, hits: &mut Vec<Hit>) {
+        let Some(patterns) = &self.set.chunk(channel.kind()).patterns else { return };
+        let cursor = match channel {
+            Channel::Content => &mut self.content,
+            Channel::Reasoning => &mut self.reasoning,
+            Channel::Call(index) => &mut self.calls.entry(index).or_default().cursor,
+        };
+        cursor.get_or_insert_with(|| patterns.set.cursor()).push(&patterns.set, text, hits);
+    }
+
+    /// Tells the patterns of a channel that its text is complete.
+    pub(crate) fn finish(&mut self, channel: Channel, hits: &mut Vec<Hit>) {
+        let Some(patterns) = &self.set.chunk(channel.kind()).patterns else { return };
+        let cursor = match channel {
+            Channel::Content => self.content.take(),
+            Channel::Reasoning => self.reasoning.take(),
+            Channel::Call(index) => self.calls.get_mut(&index).and_then(|call| call.cursor.take()),
+        };
+        if let Some(mut cursor) = cursor {
+            cursor.finish(&patterns.set, hits);
+        }
+    }
+
+    /// The channels that have a text, in the order in which they end.
+    pub(crate) fn channels(&self) -> Vec<Channel> {
+        let calls = self.calls.iter().filter(|(_, call)| call.cursor.is_some());
+        self.reasoning
+            .iter()
+            .map(|_| Channel::Reasoning)
+            .chain(self.content.iter().map(|_| Channel::Content))
+            .chain(calls.map(|(index, _)| Channel::Call(*index)))
+            .collect()
+    }
+}

@@ -1,0 +1,263 @@
+//! All hooks of a door, arranged so that finding those that an event concerns costs little.
+//!
+//! For each point the hooks without a pattern stand in lists by role, chunk type or tool name; the patterns of
+//! a point are matched together in one pass. Lists hold places in run order, ascending.
+
+use crate::define::Problem;
+use crate::event::{ChunkKind, Role, ToolMoment};
+use crate::hook::{Hook, HookListing, Listens};
+use crate::pattern::{Pattern, PatternError, StreamSet, TextSet};
+use crate::word::Word;
+use std::collections::HashMap;
+use std::sync::Arc;
+
+/// The place of a hook in its set.
+pub(crate) type Slot = u32;
+
+/// An immutable set of hooks. A reload makes a new one.
+#[derive(Debug)]
+pub struct HookSet {
+    hooks: Vec<Hook>,
+    messages: [Vec<Slot>; Role::ALL.len()],
+    message_patterns: Option<TextPatterns>,
+    chunks: [ChunkHooks; ChunkKind::ALL.len()],
+    tools: [ToolHooks; ToolMoment::ALL.len()],
+}
+
+/// The patterns of a point over whole texts, and whose they are.
+#[derive(Debug)]
+pub(crate) struct TextPatterns {
+    set: TextSet,
+    slots: Vec<Slot>,
+}
+
+/// The hooks of one chunk type.
+#[derive(Debug, Default)]
+pub(crate) struct ChunkHooks {
+    /// Those without a pattern.
+    pub(crate) plain: Vec<Slot>,
+    /// Those with one. Types with the same hooks share the set.
+    pub(crate) patterns: Option<Arc<StreamPatterns>>,
+}
+
+/// The patterns of a channel, and whose they are.
+#[derive(Debug)]
+pub(crate) struct StreamPatterns {
+    pub(crate) set: StreamSet,
+    pub(crate) slots: Vec<Slot>,
+}
+
+/// The hooks of one moment of a tool's run.
+#[derive(Debug, Default)]
+pub(crate) struct ToolHooks {
+    any: Vec<Slot>,
+    by_name: HashMap<String, Vec<Slot>>,
+    patterns: Option<TextPatterns>,
+}
+
+impl HookSet {
+    /// Arranges hooks. Run order: higher priority first, then global, tenant, agent, then the given order.
+    /// Fails if the patterns together are too large.
+    pub fn new(mut hooks: Vec<Hook>) -> Result<HookSet, Problem> {
+        hooks.sort_by_key(|hook| (std::cmp::Reverse(hook.priority), hook.reach.scope() as u8));
+        let mut set = HookSet::empty();
+        let mut text = Vec::new();
+        let mut stream: [Vec<Slot>; ChunkKind::ALL.len()] = Default::default();
+        let mut tool_text: [Vec<Slot>; ToolMoment::ALL.len()] = Default::default();
+        for (slot, hook) in (0..).zip(&hooks) {
+            match &hook.listens {
+                Listens::Message { regex: Some(_), .. } => text.push(slot),
+                Listens::Message { roles, regex: None } => {
+                    for (list, (_, role)) in set.messages.iter_mut().zip(Role::ALL) {
+                        if roles.contains(*role) {
+                            list.push(slot);
+                        }
+                    }
+                }
+                Listens::Chunk { kinds, regex } => {
+                    for ((index, slots), (_, kind)) in
+                        set.chunks.iter_mut().zip(&mut stream).zip(ChunkKind::ALL)
+                    {
+                        match regex {
+                            // a finish has no text, so a pattern cannot be found in it
+                            Some(_) if kinds.contains(*kind) && *kind != ChunkKind::Finish => {
+                                slots.push(slot)
+                            }
+                            None if kinds.contains(*kind) => index.plain.push(slot),
+                            _ => {}
+                        }
+                    }
+                }
+                Listens::Tool { moment, names, regex } => {
+                    let place = ToolMoment::ALL.iter().position(|(_, m)| m == moment);
+                    if let Some(index) = place.and_then(|p| set.tools.get_mut(p)) {
+                        match regex {
+                            Some(_) => tool_text
+                                .iter_mut()
+                                .nth(place.unwrap_or(0))
+                                .into_iter()
+                                .for_each(|s| s.push(slot)),
+                            None => index.add(slot, names),
+                        }
+                    }
+                }
+                Listens::Point { .. } => {}
+            }
+        }
+        set.message_patterns = TextPatterns::new(&hooks, text)?;
+        let mut shared: Vec<Arc<StreamPatterns>> = Vec::new();
+        for (index, slots) in set.chunks.iter_mut().zip(stream) {
+            index.patterns = StreamPatterns::shared(&hooks, slots, &mut shared)?;
+        }
+        for (index, slots) in set.tools.iter_mut().zip(tool_text) {
+            index.patterns = TextPatterns::new(&hooks, slots)?;
+        }
+        set.hooks = hooks;
+        Ok(set)
+    }
+
+    /// A set without hooks.
+    pub fn empty() -> HookSet {
+        HookSet {
+            hooks: Vec::new(),
+            messages: Default::default(),
+            message_patterns: None,
+            chunks: Default::default(),
+            tools: Default::default(),
+        }
+    }
+
+    /// The hooks in run order.
+    pub fn hooks(&self) -> &[Hook] {
+        &self.hooks
+    }
+
+    /// What is loaded, in run order.
+    pub fn listing(&self) -> Vec<HookListing> {
+        self.hooks.iter().map(Hook::listing).collect()
+    }
+
+    pub(crate) fn hook(&self, slot: Slot) -> Option<&Hook> {
+        self.hooks.get(usize::try_from(slot).ok()?)
+    }
+
+    pub(crate) fn chunk(&self, kind: ChunkKind) -> &ChunkHooks {
+        let [content, reasoning, tool_call_delta, finish] = &self.chunks;
+        match kind {
+            ChunkKind::Content => content,
+            ChunkKind::Reasoning => reasoning,
+            ChunkKind::ToolCallDelta => tool_call_delta,
+            ChunkKind::Finish => finish,
+        }
+    }
+
+    /// The hooks that a message concerns, in run order.
+    pub(crate) fn on_message(&self, role: Role, text: &str, due: &mut Vec<Slot>) {
+        let [user, assistant, tool, reasoning] = &self.messages;
+        due.extend_from_slice(match role {
+            Role::User => user,
+            Role::Assistant => assistant,
+            Role::Tool => tool,
+            Role::Reasoning => reasoning,
+        });
+        if let Some(patterns) = &self.message_patterns {
+            patterns.matches(text, due, |slot| match self.hook(slot).map(|hook| &hook.listens) {
+                Some(Listens::Message { roles, .. }) => roles.contains(role),
+                _ => false,
+            });
+        }
+        due.sort_unstable();
+    }
+
+    /// The hooks that a tool's run concerns, in run order. `text` is made only where a pattern needs it.
+    pub(crate) fn on_tool<'t>(
+        &self,
+        moment: ToolMoment,
+        name: &str,
+        text: impl FnOnce() -> std::borrow::Cow<'t, str>,
+        due: &mut Vec<Slot>,
+    ) {
+        let [before, after, error] = &self.tools;
+        let index = match moment {
+            ToolMoment::Before => before,
+            ToolMoment::After => after,
+            ToolMoment::Error => error,
+        };
+        due.extend_from_slice(&index.any);
+        due.extend_from_slice(index.by_name.get(name).map(Vec::as_slice).unwrap_or_default());
+        if let Some(patterns) = &index.patterns {
+            patterns.matches(&text(), due, |slot| match self.hook(slot).map(|hook| &hook.listens) {
+                Some(Listens::Tool { names, .. }) => names.is_empty() || names.iter().any(|n| n == name),
+                _ => false,
+            });
+        }
+        due.sort_unstable();
+    }
+}
+
+impl ToolHooks {
+    fn add(&mut self, slot: Slot, names: &[String]) {
+        if names.is_empty() {
+            self.any.push(slot);
+        }
+        for (place, name) in names.iter().enumerate() {
+            // a name that is written twice is still one wish
+            if !names.iter().take(place).any(|earlier| earlier == name) {
+                self.by_name.entry(name.clone()).or_default().push(slot);
+            }
+        }
+    }
+}
+
+impl TextPatterns {
+    fn new(hooks: &[Hook], slots: Vec<Slot>) -> Result<Option<TextPatterns>, Problem> {
+        if slots.is_empty() {
+            return Ok(None);
+        }
+        let set =
+            TextSet::new(&patterns_of(hooks, &slots)).map_err(|error| too_large(hooks, &slots, &error))?;
+        Ok(Some(TextPatterns { set, slots }))
+    }
+
+    fn matches(&self, text: &str, due: &mut Vec<Slot>, concerns: impl Fn(Slot) -> bool) {
+        let mut hits = Vec::new();
+        self.set.matches_into(text, &mut hits);
+        due.extend(
+            hits.iter().filter_map(|hit| self.slots.get(*hit)).copied().filter(|slot| concerns(*slot)),
+        );
+    }
+}
+
+impl StreamPatterns {
+    fn shared(
+        hooks: &[Hook],
+        slots: Vec<Slot>,
+        made: &mut Vec<Arc<StreamPatterns>>,
+    ) -> Result<Option<Arc<StreamPatterns>>, Problem> {
+        if slots.is_empty() {
+            return Ok(None);
+        }
+        if let Some(same) = made.iter().find(|patterns| patterns.slots == slots) {
+            return Ok(Some(same.clone()));
+        }
+        let set =
+            StreamSet::new(&patterns_of(hooks, &slots)).map_err(|error| too_large(hooks, &slots, &error))?;
+        let patterns = Arc::new(StreamPatterns { set, slots });
+        made.push(patterns.clone());
+        Ok(Some(patterns))
+    }
+}
+
+fn patterns_of<'a>(hooks: &'a [Hook], slots: &[Slot]) -> Vec<&'a Pattern> {
+    let hook = |slot: &Slot| hooks.get(usize::try_from(*slot).ok()?);
+    slots.iter().filter_map(|slot| hook(slot)?.listens.regex()).collect()
+}
+
+/// Each pattern alone was fine; together they are more than the engine takes.
+fn too_large(hooks: &[Hook], slots: &[Slot], error: &PatternError) -> Problem {
+    let first = slots.first().and_then(|slot| hooks.get(usize::try_from(*slot).ok()?));
+    Problem::of_file(
+        first.map_or("hooks", |hook| &hook.file),
+        format!("the {} patterns of this point are too large together: {}", slots.len(), error.reason),
+    )
+}
