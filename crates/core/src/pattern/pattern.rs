@@ -1,0 +1,105 @@
+//! A single pattern.
+
+use std::fmt;
+use std::ops::Range;
+use std::sync::{Arc, OnceLock};
+
+use regex_automata::meta::Regex;
+use regex_automata::{Anchored, Input};
+use regex_syntax::hir::{Hir, Look};
+
+use super::PatternError;
+use super::automaton::Engine;
+use super::read::{Reading, check_size, read};
+
+/// A regular expression that was read and found usable. Cheap to clone.
+#[derive(Clone)]
+pub struct Pattern(Arc<Inner>);
+
+/// What is needed to match is made when it is first needed: most patterns are only ever part of a set.
+struct Inner {
+    source: String,
+    tree: Hir,
+    notes: Vec<String>,
+    translated: OnceLock<String>,
+    finder: OnceLock<Option<Regex>>,
+    full: OnceLock<Option<Regex>>,
+    engine: OnceLock<Option<Engine>>,
+}
+
+impl Pattern {
+    /// Reads a pattern as JavaScript's `new RegExp(source)` does.
+    ///
+    /// Beyond that, flags may stand at the very beginning (`(?i)`, `(?m)`, `(?s)`, `(?im)`, ...).
+    ///
+    /// # Errors
+    ///
+    /// When JavaScript refuses the pattern, when it needs look-around or back-references, or when it is too large.
+    pub fn parse(source: &str) -> Result<Self, PatternError> {
+        let Reading { tree, notes } = read(source)?;
+        check_size(&tree)?;
+        Ok(Self(Arc::new(Inner {
+            source: source.to_owned(),
+            tree,
+            notes,
+            translated: OnceLock::new(),
+            finder: OnceLock::new(),
+            full: OnceLock::new(),
+            engine: OnceLock::new(),
+        })))
+    }
+
+    /// The pattern as it was written.
+    pub fn source(&self) -> &str {
+        &self.0.source
+    }
+
+    /// The pattern in the engine's syntax, for people who wonder how it was understood.
+    pub fn translated(&self) -> &str {
+        self.0.translated.get_or_init(|| self.0.tree.to_string())
+    }
+
+    /// Remarks about readings that may surprise.
+    pub fn notes(&self) -> &[String] {
+        &self.0.notes
+    }
+
+    /// The first match, as byte offsets.
+    pub fn find(&self, text: &str) -> Option<Range<usize>> {
+        let finder = self.0.finder.get_or_init(|| Regex::builder().build_from_hir(&self.0.tree).ok());
+        finder.as_ref()?.find(text).map(|found| found.range())
+    }
+
+    /// Whether the pattern matches the text from its beginning to its end.
+    pub fn is_full_match(&self, text: &str) -> bool {
+        let full = self.0.full.get_or_init(|| {
+            let whole = [Hir::look(Look::Start), self.0.tree.clone(), Hir::look(Look::End)];
+            Regex::builder().build_from_hir(&Hir::concat(whole.into())).ok()
+        });
+        full.as_ref().is_some_and(|full| full.is_match(Input::new(text).anchored(Anchored::Yes)))
+    }
+
+    /// Whether the pattern can match empty text, and so almost any text.
+    pub fn can_match_empty(&self) -> bool {
+        self.0.tree.properties().minimum_len() == Some(0)
+    }
+
+    pub(super) fn tree(&self) -> &Hir {
+        &self.0.tree
+    }
+
+    /// Whether `\B` could be found inside a character, where no text has a place.
+    pub(super) fn may_split_characters(&self) -> bool {
+        self.can_match_empty() && self.0.tree.properties().look_set().contains(Look::WordAsciiNegate)
+    }
+
+    pub(super) fn engine(&self) -> Option<&Engine> {
+        self.0.engine.get_or_init(|| Engine::new(&self.0.tree)).as_ref()
+    }
+}
+
+impl fmt::Debug for Pattern {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.debug_tuple("Pattern").field(&self.0.source).finish()
+    }
+}
