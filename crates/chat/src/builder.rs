@@ -1,0 +1,202 @@
+//! How a service is put together. Hooks are loaded here, before any message can be added.
+
+use crate::event::ChatEvent;
+use crate::history::Conversation;
+use crate::service::{ChatService, Inner, Observer, Status};
+use crate::tools::{Tool, Toolbox};
+use hookgate_core::action::ActionKinds;
+use hookgate_core::define::Problem;
+use hookgate_core::dispatch::Dispatcher;
+use hookgate_core::set::HookSet;
+use hookgate_handlers::folder::{self, HOOKS_DIR_VARIABLE, HookFolder, OnInvalid};
+use hookgate_llm::{Model, Request};
+use std::ffi::OsString;
+use std::fmt;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex};
+
+/// The environment variable that limits rounds of tool calls.
+pub const MAX_TOOL_CALL_ROUNDS_VARIABLE: &str = "LLM_CHAT_MAX_TOOL_CALL_ROUNDS";
+
+const DEFAULT_TOOL_CALL_ROUNDS: u32 = 10;
+const DEFAULT_RESENDS: u32 = 10;
+
+/// Builds a [`ChatService`].
+pub struct ChatBuilder {
+    model: Arc<dyn Model>,
+    tools: Toolbox,
+    request: Request,
+    system: Option<String>,
+    hooks_dir: Option<PathBuf>,
+    on_invalid: OnInvalid,
+    actions: ActionKinds,
+    max_tool_call_rounds: Option<u32>,
+    max_resends: u32,
+    observer: Option<Observer>,
+    environment: Box<dyn Fn(&str) -> Option<OsString>>,
+}
+
+/// Why no service could be built.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum BuildError {
+    /// The hooks cannot be used.
+    Hooks(Vec<Problem>),
+    /// An environment variable cannot be read.
+    Environment {
+        /// Its name.
+        name: &'static str,
+        /// What stands in it.
+        found: String,
+        /// What may stand in it.
+        expected: &'static str,
+    },
+}
+
+impl fmt::Display for BuildError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            BuildError::Hooks(problems) => {
+                let lines: Vec<String> = problems.iter().map(ToString::to_string).collect();
+                f.write_str(&lines.join("\n"))
+            }
+            BuildError::Environment { name, found, expected } => {
+                write!(f, "environment variable {name}: expected {expected}, found `{found}`")
+            }
+        }
+    }
+}
+
+impl std::error::Error for BuildError {}
+
+impl ChatBuilder {
+    pub(crate) fn new(model: Arc<dyn Model>) -> ChatBuilder {
+        ChatBuilder {
+            model,
+            tools: Toolbox::default(),
+            request: Request::default(),
+            system: None,
+            hooks_dir: None,
+            on_invalid: OnInvalid::Skip,
+            actions: ActionKinds::standard(),
+            max_tool_call_rounds: None,
+            max_resends: DEFAULT_RESENDS,
+            observer: None,
+            environment: Box::new(|name| std::env::var_os(name)),
+        }
+    }
+
+    /// The hooks folder. It beats the environment variable `LLM_CHAT_HOOKS_DIR`; with neither there are no hooks.
+    #[must_use]
+    pub fn hooks_dir(mut self, path: impl Into<PathBuf>) -> Self {
+        self.hooks_dir = Some(path.into());
+        self
+    }
+
+    /// What a bad definition does at the start: `Skip` (default here) uses the good ones and
+    /// [`ChatService::status`] tells of the rest; `Refuse` builds no service.
+    #[must_use]
+    pub fn on_invalid(mut self, on_invalid: OnInvalid) -> Self {
+        self.on_invalid = on_invalid;
+        self
+    }
+
+    /// The actions that hook files may name, own ones among them.
+    #[must_use]
+    pub fn actions(mut self, actions: ActionKinds) -> Self {
+        self.actions = actions;
+        self
+    }
+
+    /// Offers a tool to the model.
+    #[must_use]
+    pub fn tool(mut self, tool: impl Tool + 'static) -> Self {
+        self.tools.add(Arc::new(tool));
+        self
+    }
+
+    /// The model's name at the provider and its parameters; messages and tools in it are ignored.
+    #[must_use]
+    pub fn request(mut self, request: Request) -> Self {
+        self.request = request;
+        self
+    }
+
+    /// A system prompt, sent in front of the history.
+    #[must_use]
+    pub fn system_prompt(mut self, text: impl Into<String>) -> Self {
+        self.system = Some(text.into());
+        self
+    }
+
+    /// How many rounds of tool calls one send may make (default 10, or `LLM_CHAT_MAX_TOOL_CALL_ROUNDS`).
+    #[must_use]
+    pub fn max_tool_call_rounds(mut self, rounds: u32) -> Self {
+        self.max_tool_call_rounds = Some(rounds);
+        self
+    }
+
+    /// How many resends by hooks one send may make (default 10).
+    #[must_use]
+    pub fn max_resends(mut self, resends: u32) -> Self {
+        self.max_resends = resends;
+        self
+    }
+
+    /// Sees every event, also of messages that are added outside a send.
+    #[must_use]
+    pub fn observer(mut self, observer: impl Fn(&ChatEvent<'_>) + Send + Sync + 'static) -> Self {
+        self.observer = Some(Box::new(observer));
+        self
+    }
+
+    /// Where environment variables are looked up; by default the process's environment.
+    #[must_use]
+    pub fn environment(mut self, lookup: impl Fn(&str) -> Option<OsString> + 'static) -> Self {
+        self.environment = Box::new(lookup);
+        self
+    }
+
+    /// Loads the hooks and makes the service.
+    pub fn build(self) -> Result<ChatService, BuildError> {
+        let max_tool_call_rounds = match self.max_tool_call_rounds {
+            Some(rounds) => rounds,
+            None => self.rounds_from_environment()?,
+        };
+        let folder = folder::resolve(self.hooks_dir, (self.environment)(HOOKS_DIR_VARIABLE))
+            .map(|path| HookFolder::new(path).with_actions(self.actions));
+        let loaded = folder.as_ref().map(HookFolder::load).unwrap_or_default().runnable();
+        let warnings = loaded.warnings.clone();
+        let (set, problems) = loaded.into_set(self.on_invalid);
+        let Some(set) = set.or_else(|| (self.on_invalid == OnInvalid::Skip).then(HookSet::empty)) else {
+            return Err(BuildError::Hooks(problems));
+        };
+        let inner = Inner {
+            model: self.model,
+            tools: self.tools,
+            request: self.request,
+            system: self.system,
+            max_tool_call_rounds,
+            max_resends: self.max_resends,
+            dispatcher: Dispatcher::new(set),
+            folder,
+            status: Mutex::new(Status { problems, warnings }),
+            observer: self.observer,
+            conversation: Mutex::new(Conversation::default()),
+            turn: tokio::sync::Mutex::new(()),
+        };
+        Ok(ChatService { inner: Arc::new(inner) })
+    }
+
+    fn rounds_from_environment(&self) -> Result<u32, BuildError> {
+        let Some(found) = (self.environment)(MAX_TOOL_CALL_ROUNDS_VARIABLE) else {
+            return Ok(DEFAULT_TOOL_CALL_ROUNDS);
+        };
+        let text = found.to_string_lossy();
+        text.trim().parse().map_err(|_| BuildError::Environment {
+            name: MAX_TOOL_CALL_ROUNDS_VARIABLE,
+            found: text.into_owned(),
+            expected: "a whole number, zero or more",
+        })
+    }
+}

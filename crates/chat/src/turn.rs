@@ -1,0 +1,340 @@
+//! The send loop: drain the queue, ask the model, fire the hooks, run tools, ask again.
+//!
+//! An interrupt takes effect when all hooks of the current event are done. It drops the current response whole;
+//! earlier tool rounds stay. A tool that has run stays in the history even then, with its result: the model must
+//! not forget what was really done.
+
+use crate::event::ChatEvent;
+use crate::message::ChatMessage;
+use crate::request;
+use crate::response::{Complete, Response};
+use crate::service::{Inner, Wishes};
+use crate::tools::{self, ToolError};
+use futures_util::StreamExt;
+use hookgate_core::event::{Origin, Role, ToolOutcome, ToolRun, WatchEvent};
+use hookgate_llm::{Delta, FinishReason, Request, ToolCall, Usage};
+use serde_json::Value;
+
+/// After this many chunks in a row the loop lets other tasks run: a model that never waits must not hold a thread.
+const YIELD_EVERY: u32 = 512;
+
+/// How a [`send`](crate::ChatService::send) ended without a fault.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Outcome {
+    /// The model answered.
+    Answered(Answer),
+    /// A hook ended it; nothing of the response was kept.
+    Interrupted {
+        /// Which hook.
+        hook: String,
+    },
+}
+
+/// A complete answer.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Answer {
+    /// The text.
+    pub text: String,
+    /// Why it ended.
+    pub finish: FinishReason,
+    /// What the last request cost, if the provider said.
+    pub usage: Option<Usage>,
+}
+
+impl Outcome {
+    /// The answer's text; empty after an interrupt.
+    pub fn text(&self) -> &str {
+        match self {
+            Outcome::Answered(answer) => &answer.text,
+            Outcome::Interrupted { .. } => "",
+        }
+    }
+}
+
+/// Why a send failed. The history is consistent after each of them.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum SendError {
+    /// The model could not be asked, or broke off; the response was dropped.
+    #[error("{0}")]
+    Model(#[from] hookgate_llm::Error),
+    /// Hooks asked for a resend more often than allowed.
+    #[error(
+        "stopped after {max} resends: hook `{hook}` asked for one more (set maxTriggers on the hook, or raise max_resends)"
+    )]
+    ResendLimit {
+        /// The hook that asked last.
+        hook: String,
+        /// The limit.
+        max: u32,
+    },
+    /// The model kept calling tools.
+    #[error("stopped after {max} rounds of tool calls (raise max_tool_call_rounds to allow more)")]
+    ToolRoundLimit {
+        /// The limit.
+        max: u32,
+    },
+}
+
+/// Receives what happens, in order.
+pub(crate) type Sink<'a> = &'a mut (dyn FnMut(ChatEvent<'_>) + Send);
+
+/// One run of the loop.
+pub(crate) struct Turn<'a> {
+    inner: &'a Inner,
+    sink: Sink<'a>,
+    /// The hook that asked for a resend once the response is complete.
+    resend: Option<String>,
+    resends: u32,
+    rounds: u32,
+}
+
+/// How one request ended.
+enum Step {
+    Answered(Answer),
+    ToolsRan,
+    Interrupted { hook: String, resend: bool },
+}
+
+impl<'a> Turn<'a> {
+    pub(crate) fn new(inner: &'a Inner, sink: Sink<'a>) -> Self {
+        Turn { inner, sink, resend: None, resends: 0, rounds: 0 }
+    }
+
+    pub(crate) async fn run(mut self) -> Result<Outcome, SendError> {
+        loop {
+            let step = match self.drain_queue() {
+                Some(interrupted) => interrupted,
+                None => self.request().await?,
+            };
+            match step {
+                Step::ToolsRan => {}
+                Step::Answered(answer) => match self.resend.take() {
+                    Some(hook) => self.count_resend(hook)?,
+                    None => return Ok(Outcome::Answered(answer)),
+                },
+                Step::Interrupted { hook, resend } => {
+                    match self.resend.take().or(resend.then(|| hook.clone())) {
+                        Some(asked_by) => self.count_resend(asked_by)?,
+                        None => return Ok(Outcome::Interrupted { hook }),
+                    }
+                }
+            }
+        }
+    }
+
+    fn count_resend(&mut self, hook: String) -> Result<(), SendError> {
+        let max = self.inner.max_resends;
+        if self.resends >= max {
+            return Err(SendError::ResendLimit { hook, max });
+        }
+        self.resends = self.resends.saturating_add(1);
+        Ok(())
+    }
+
+    /// Moves the queue into the history, one message at a time: an interrupt leaves the rest where it is.
+    fn drain_queue(&mut self) -> Option<Step> {
+        while let Some(message) = self.inner.next_queued() {
+            let wishes = self.inner.enter(message, self.sink);
+            if let Some(step) = self.heed(wishes) {
+                return Some(step);
+            }
+        }
+        None
+    }
+
+    /// Takes note of what hooks asked for; an interrupt becomes the step.
+    fn heed(&mut self, wishes: Wishes) -> Option<Step> {
+        if let Some(hook) = wishes.resend {
+            self.resend = Some(hook);
+        }
+        wishes.interrupt.map(|(hook, resend)| Step::Interrupted { hook, resend })
+    }
+
+    /// One request and all that follows from its answer.
+    async fn request(&mut self) -> Result<Step, SendError> {
+        let (request, response) = self.compose();
+        let arrived = match self.receive(request).await {
+            Ok(Ok(arrived)) => arrived,
+            Ok(Err(interrupted)) => {
+                self.inner.conversation().drop_response(response);
+                return Ok(interrupted);
+            }
+            Err(error) => {
+                self.inner.conversation().drop_response(response);
+                return Err(error);
+            }
+        };
+        let Some(complete) = arrived.complete(response) else {
+            self.inner.conversation().drop_response(response);
+            return Err(SendError::Model(hookgate_llm::Error::Cut { said: None, source: None }));
+        };
+        self.accept(complete, response).await
+    }
+
+    fn compose(&mut self) -> (Request, u64) {
+        let mut conversation = self.inner.conversation();
+        let response = conversation.next_response();
+        conversation.session.end_response();
+        let history = conversation.history.clone();
+        drop(conversation);
+        self.inner.tell_observers(self.sink, ChatEvent::Request { messages: &history });
+        let mut request = self.inner.request.clone();
+        request.messages = request::messages(self.inner.system.as_deref(), &history);
+        request.tools = self.inner.tools.specs();
+        (request, response)
+    }
+
+    /// Reads the answer to its end, showing each chunk to the hooks first. The inner error is an interrupt;
+    /// returning drops the stream, which cancels the request.
+    async fn receive(&mut self, request: Request) -> Result<Result<Response, Step>, SendError> {
+        let mut stream = self.inner.model.stream(request).await?;
+        let mut arrived = Response::default();
+        let mut since_yield = 0u32;
+        while let Some(next) = stream.next().await {
+            let delta = match next {
+                Ok(delta) => delta,
+                // the answer is whole; what the connection does afterwards does not matter
+                Err(_) if arrived.is_finished() => break,
+                Err(error) => return Err(error.into()),
+            };
+            if let Some(step) = self.show(&delta) {
+                return Ok(Err(step));
+            }
+            arrived.add(delta);
+            since_yield = since_yield.saturating_add(1);
+            if since_yield >= YIELD_EVERY {
+                since_yield = 0;
+                tokio::task::yield_now().await;
+            }
+        }
+        Ok(Ok(arrived))
+    }
+
+    /// Fires the hooks on one delta and passes it on. A chunk that was interrupted on is not passed on.
+    fn show(&mut self, delta: &Delta) -> Option<Step> {
+        match Response::chunk(delta) {
+            Some(chunk) => {
+                let wishes = self.inner.fire(&WatchEvent::Chunk(chunk), self.sink);
+                if let Some(step) = self.heed(wishes) {
+                    return Some(step);
+                }
+                self.inner.tell_observers(self.sink, ChatEvent::Chunk(chunk));
+            }
+            None => match delta {
+                Delta::Usage(usage) => self.inner.tell_observers(self.sink, ChatEvent::Usage(usage)),
+                Delta::Other(text) => self.inner.tell_observers(self.sink, ChatEvent::Other(text)),
+                _ => {}
+            },
+        }
+        None
+    }
+
+    /// Brings a complete answer into the history and runs its calls.
+    async fn accept(&mut self, complete: Complete, response: u64) -> Result<Step, SendError> {
+        let Complete { messages, calls, finish, usage } = complete;
+        let text = messages.last().map(|message| message.content.clone()).unwrap_or_default();
+        let asked = messages.last().is_some_and(|message| !message.tool_calls.is_empty());
+        // while this stands, a dropped future leaves a result for every call
+        let settle = Settle { inner: self.inner, response, why: "the turn was cancelled" };
+        for message in messages {
+            let wishes = self.inner.enter(message, self.sink);
+            if let Some(step) = self.heed(wishes) {
+                self.inner.conversation().drop_response(response);
+                return Ok(step);
+            }
+        }
+        if calls.is_empty() {
+            settle.with(&format!("the answer ended with `{}`", finish.as_str()), asked);
+            return Ok(Step::Answered(Answer { text, finish: finish.reason, usage }));
+        }
+        if self.rounds >= self.inner.max_tool_call_rounds {
+            let max = self.inner.max_tool_call_rounds;
+            settle.with(&format!("the limit of {max} rounds of tool calls is reached"), true);
+            return Err(SendError::ToolRoundLimit { max });
+        }
+        self.rounds = self.rounds.saturating_add(1);
+        for call in &calls {
+            if let Some(step) = self.run_call(call, response).await {
+                settle.with("a hook interrupted the turn", true);
+                return Ok(step);
+            }
+        }
+        settle.with("", false);
+        Ok(Step::ToolsRan)
+    }
+
+    /// Runs one call with its hooks. A step means that a hook interrupted.
+    async fn run_call(&mut self, call: &ToolCall, response: u64) -> Option<Step> {
+        let args = tools::parse_arguments(&call.arguments);
+        let shown = match &args {
+            Ok(args) => Value::Object(args.clone()),
+            Err(_) => Value::String(call.arguments.clone()),
+        };
+        let run = |outcome| ToolRun { name: &call.name, args: &shown, outcome };
+        let ready = args.and_then(|args| Ok((self.inner.tools.get(&call.name)?, args)));
+        let result = match ready {
+            Ok((tool, args)) => {
+                let before = run(ToolOutcome::Before);
+                let wishes = self.inner.fire(&WatchEvent::Tool(before), self.sink);
+                if let Some(step) = self.heed(wishes) {
+                    self.inner.conversation().drop_response(response);
+                    return Some(step);
+                }
+                self.inner.tell_observers(self.sink, ChatEvent::Tool(before));
+                tool.call(args).await
+            }
+            Err(error) => Err(error),
+        };
+        let after = run(match &result {
+            Ok(value) => ToolOutcome::Result(value),
+            Err(ToolError(text)) => ToolOutcome::Error(text),
+        });
+        self.inner.tell_observers(self.sink, ChatEvent::Tool(after));
+        let wishes = self.inner.fire(&WatchEvent::Tool(after), self.sink);
+        let interrupted = self.heed(wishes);
+        let message = match result {
+            Ok(Value::String(text)) => ChatMessage::tool_result(call, text, false, Origin::Tool),
+            Ok(value) => ChatMessage::tool_result(call, value.to_string(), false, Origin::Tool),
+            Err(ToolError(text)) => {
+                ChatMessage::tool_result(call, format!("error: {text}"), true, Origin::Tool)
+            }
+        };
+        debug_assert_eq!(message.role, Role::Tool);
+        let message = ChatMessage { response, ..message };
+        if interrupted.is_some() {
+            // the turn is over, but what was done stays known; chat hooks have nothing left to decide
+            self.inner.keep(message, self.sink);
+            return interrupted;
+        }
+        let wishes = self.inner.enter(message, self.sink);
+        let interrupted = self.heed(wishes);
+        if interrupted.is_some() {
+            self.inner.conversation().drop_response(response);
+        }
+        interrupted
+    }
+}
+
+/// Leaves no call of a response without a result, however the turn ends.
+struct Settle<'a> {
+    inner: &'a Inner,
+    response: u64,
+    why: &'a str,
+}
+
+impl Settle<'_> {
+    /// The regular end: gives open calls this reason, if there can be any.
+    fn with(self, why: &str, open: bool) {
+        if open {
+            self.inner.conversation().settle_calls(self.response, why);
+        }
+        std::mem::forget(self);
+    }
+}
+
+impl Drop for Settle<'_> {
+    fn drop(&mut self) {
+        self.inner.conversation().settle_calls(self.response, self.why);
+    }
+}
