@@ -1,1 +1,26 @@
-fn main() {}
+//! `cargo xtask corpus PATH…` runs test vectors and cases through the real code.
+
+use std::io::Write;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    let mut args = std::env::args().skip(1);
+    let command = args.next();
+    let paths: Vec<PathBuf> = args.map(PathBuf::from).collect();
+    let mut out = std::io::stdout().lock();
+    match command.as_deref() {
+        Some("corpus") if !paths.is_empty() => match xtask::corpus::run(&paths, &mut out) {
+            Ok(tally) if tally.failed == 0 => ExitCode::SUCCESS,
+            Ok(_) => ExitCode::FAILURE,
+            Err(error) => {
+                let _ = writeln!(std::io::stderr(), "error: {error}");
+                ExitCode::from(2)
+            }
+        },
+        _ => {
+            let _ = writeln!(std::io::stderr(), "usage: cargo xtask corpus PATH...");
+            ExitCode::from(2)
+        }
+    }
+}

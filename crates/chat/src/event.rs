@@ -25,6 +25,11 @@ pub enum ChatEvent<'a> {
     Message(&'a ChatMessage),
     /// A tool is about to run, ran, or failed.
     Tool(ToolRun<'a>),
+    /// A hook fires; what it wants follows.
+    Fired {
+        /// Which hook.
+        hook: &'a HookName,
+    },
     /// A hook writes a line.
     Log {
         /// Which hook.

@@ -109,7 +109,16 @@ impl ChatService {
     /// Shows an event of a loop of your own to the hooks: what they queue is queued here. Returns the hook that
     /// interrupts, if one does, and whether it wants a resend.
     pub fn tell(&self, event: &WatchEvent<'_>) -> Option<(String, bool)> {
-        self.inner.fire(event, &mut |_| {}).interrupt
+        let interrupt = self.inner.fire(event, &mut |_| {}).interrupt;
+        if interrupt.is_some() {
+            self.end_response();
+        }
+        interrupt
+    }
+
+    /// Says that an answer of a loop of your own broke off: the next chunk begins a new one.
+    pub fn end_response(&self) {
+        self.inner.conversation().session.end_response();
     }
 
     /// Sends the conversation and runs the loop to its end. Calls wait for each other. Dropping the future stops
@@ -209,6 +218,7 @@ impl Inner {
         let mut wishes = Wishes::default();
         for Effect { hook, kind } in effects {
             match kind {
+                EffectKind::Fired => self.tell_observers(sink, ChatEvent::Fired { hook: &hook }),
                 EffectKind::Log { level, text } => {
                     self.tell_observers(sink, ChatEvent::Log { hook: &hook, level, text: &text });
                 }

@@ -143,6 +143,7 @@ fn fire<'e>(
         return;
     }
     let firing = Firing { hook, event, matched: matched(hook) };
+    effects.push(firing.effect(EffectKind::Fired));
     for action in actions {
         action.run(&firing, effects);
     }

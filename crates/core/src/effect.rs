@@ -33,6 +33,8 @@ pub type HookName = Arc<str>;
 /// What is asked for.
 #[derive(Debug, Clone, PartialEq)]
 pub enum EffectKind {
+    /// Nothing: it says that the hook fired, before all it asks for.
+    Fired,
     /// Print this line.
     Log {
         /// At this level.

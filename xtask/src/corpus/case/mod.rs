@@ -1,0 +1,59 @@
+//! Cases (`cases/README.md` describes a file): a set-up, steps, and what must come out of each.
+
+mod expect;
+mod files;
+mod steps;
+mod world;
+
+use super::{Verdict, stand_in};
+use expect::Seen;
+use serde_json::Value;
+use world::World;
+
+/// Steps that this runner can do. A case with another one is reported as not run.
+const STEPS: &[&str] = &["load", "chat", "stream", "send", "tool", "fs", "wait_reload", "wait_ms"];
+
+/// Plays a case.
+pub(super) fn run(case: &Value) -> Verdict {
+    let steps = case.get("steps").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
+    if let Some(why) = cannot_run(case, steps) {
+        return Verdict::NotRun(why);
+    }
+    match play(case, steps) {
+        Ok(()) => Verdict::Passed,
+        Err(why) => Verdict::Failed(why),
+    }
+}
+
+fn cannot_run(case: &Value, steps: &[Value]) -> Option<String> {
+    let word = |step: &Value| step.get("do").and_then(Value::as_str).unwrap_or_default().to_owned();
+    if let Some(step) = steps.iter().map(word).find(|step| !STEPS.contains(&step.as_str())) {
+        return Some(format!("the step `{step}` is not built yet"));
+    }
+    let setup = case.get("setup")?;
+    let unknown = ["hooks", "upstream", "server", "llm", "http"].into_iter().find(|key| setup.get(*key).is_some());
+    unknown.map(|key| format!("the set-up `{key}` is not built yet"))
+}
+
+fn play(case: &Value, steps: &[Value]) -> Result<(), String> {
+    let empty = Value::Null;
+    let mut world = World::new(case.get("setup").unwrap_or(&empty))?;
+    let loads_itself = steps.iter().any(|step| step.get("do").is_some_and(|word| word == "load"));
+    if !loads_itself {
+        world.load()?;
+    }
+    for (number, step) in steps.iter().enumerate() {
+        let step = stand_in::expand(step, &world.dir())?;
+        let seen = steps::run(&mut world, &step).map_err(|why| format!("step {}: {why}", number + 1))?;
+        check(&step, &seen).map_err(|why| format!("step {}: {why}", number + 1))?;
+    }
+    Ok(())
+}
+
+/// Compares what a step did with its `expect`.
+fn check(step: &Value, seen: &Seen) -> Result<(), String> {
+    match step.get("expect") {
+        Some(expect) => expect::check(expect, seen),
+        None => Ok(()),
+    }
+}

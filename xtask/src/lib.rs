@@ -1,0 +1,3 @@
+//! Project chores. The corpus runner is a library so that tests run the same code as the command.
+
+pub mod corpus;
