@@ -2,9 +2,9 @@
 //!
 //! The path of one answer, in the order of the modules: a [`Request`] made of [`Message`]s goes to a [`Model`]. The
 //! [`Client`] encodes it for its [`Provider`] (`wire`), sends it, cuts the answer into events ([`sse`]) and decodes
-//! them into [`Delta`]s; `Scripted` plays them from a file instead. [`Answer`] folds deltas into one message.
+//! them into [`Delta`]s; [`Scripted`] plays them from a file instead. [`Answer`] folds deltas into one message.
 //!
-//! Parsers are pure and take any input: [`sse::Parser`], the decoders in [`wire`] and `Script::parse`. This crate
+//! Parsers are pure and take any input: [`sse::Parser`], the decoders in [`wire`] and [`Script::parse`]. This crate
 //! reads no file and no environment.
 
 mod message;
@@ -23,6 +23,7 @@ pub mod wire;
 
 mod client;
 mod provider;
+pub mod scripted;
 
 pub use answer::Answer;
 pub use client::{Client, ClientBuilder};
@@ -33,5 +34,5 @@ pub use message::{Message, Reasoning, Role, ToolCall};
 pub use model::{DeltaStream, Model};
 pub use provider::{Provider, UnknownProvider};
 pub use request::{Request, ToolChoice, ToolSpec};
-
+pub use scripted::{Script, ScriptError, Scripted};
 pub use usage::Usage;

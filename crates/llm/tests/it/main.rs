@@ -1,0 +1,6 @@
+//! Whole-crate tests: recorded traffic through the decoders, encoded requests, the client over loopback.
+#![cfg(test)]
+
+mod captures;
+mod encode;
+mod http;
