@@ -70,7 +70,9 @@ fn encode_message(message: &Message) -> Value {
     out.insert("content".into(), if silent { Value::Null } else { json!(message.content) });
     if message.role == Role::Assistant && !message.tool_calls.is_empty() {
         let call = |call: &crate::ToolCall| {
-            let function = json!({ "name": call.name, "arguments": call.arguments });
+            // A call without arguments is written as an empty text by some servers and refused as one by others.
+            let arguments = if call.arguments.trim().is_empty() { "{}" } else { &call.arguments };
+            let function = json!({ "name": call.name, "arguments": arguments });
             json!({ "id": call.id, "type": "function", "function": function })
         };
         out.insert("tool_calls".into(), message.tool_calls.iter().map(call).collect());
