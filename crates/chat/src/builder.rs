@@ -33,8 +33,11 @@ pub struct ChatBuilder {
     max_tool_call_rounds: Option<u32>,
     max_resends: u32,
     observer: Option<Observer>,
-    environment: Box<dyn Fn(&str) -> Option<OsString>>,
+    environment: Environment,
 }
+
+/// Looks an environment variable up.
+type Environment = Box<dyn Fn(&str) -> Option<OsString>>;
 
 /// Why no service could be built.
 #[derive(Debug)]

@@ -24,6 +24,14 @@ pub struct HookSet {
     tools: [ToolHooks; ToolMoment::ALL.len()],
 }
 
+/// The hooks with a pattern, by what they listen to, while a set is arranged.
+#[derive(Default)]
+struct Patterned {
+    messages: Vec<Slot>,
+    chunks: [Vec<Slot>; ChunkKind::ALL.len()],
+    tools: [Vec<Slot>; ToolMoment::ALL.len()],
+}
+
 /// The patterns of a point over whole texts, and whose they are.
 #[derive(Debug)]
 pub(crate) struct TextPatterns {
@@ -58,62 +66,55 @@ pub(crate) struct ToolHooks {
 impl HookSet {
     /// Arranges hooks. Run order: higher priority first, then global, tenant, agent, then the given order.
     /// Fails if the patterns together are too large.
-    pub fn new(mut hooks: Vec<Hook>) -> Result<HookSet, Problem> {
+    pub fn new(mut hooks: Vec<Hook>) -> Result<HookSet, Box<Problem>> {
         hooks.sort_by_key(|hook| (std::cmp::Reverse(hook.priority), hook.reach.scope() as u8));
         let mut set = HookSet::empty();
-        let mut text = Vec::new();
-        let mut stream: [Vec<Slot>; ChunkKind::ALL.len()] = Default::default();
-        let mut tool_text: [Vec<Slot>; ToolMoment::ALL.len()] = Default::default();
+        let mut patterned = Patterned::default();
         for (slot, hook) in (0..).zip(&hooks) {
-            match &hook.listens {
-                Listens::Message { regex: Some(_), .. } => text.push(slot),
-                Listens::Message { roles, regex: None } => {
-                    for (list, (_, role)) in set.messages.iter_mut().zip(Role::ALL) {
-                        if roles.contains(*role) {
-                            list.push(slot);
-                        }
-                    }
-                }
-                Listens::Chunk { kinds, regex } => {
-                    for ((index, slots), (_, kind)) in
-                        set.chunks.iter_mut().zip(&mut stream).zip(ChunkKind::ALL)
-                    {
-                        match regex {
-                            // a finish has no text, so a pattern cannot be found in it
-                            Some(_) if kinds.contains(*kind) && *kind != ChunkKind::Finish => {
-                                slots.push(slot)
-                            }
-                            None if kinds.contains(*kind) => index.plain.push(slot),
-                            _ => {}
-                        }
-                    }
-                }
-                Listens::Tool { moment, names, regex } => {
-                    let place = ToolMoment::ALL.iter().position(|(_, m)| m == moment);
-                    if let Some(index) = place.and_then(|p| set.tools.get_mut(p)) {
-                        match regex {
-                            Some(_) => tool_text
-                                .iter_mut()
-                                .nth(place.unwrap_or(0))
-                                .into_iter()
-                                .for_each(|s| s.push(slot)),
-                            None => index.add(slot, names),
-                        }
-                    }
-                }
-                Listens::Point { .. } => {}
-            }
+            set.place(slot, &hook.listens, &mut patterned);
         }
-        set.message_patterns = TextPatterns::new(&hooks, text)?;
-        let mut shared: Vec<Arc<StreamPatterns>> = Vec::new();
-        for (index, slots) in set.chunks.iter_mut().zip(stream) {
-            index.patterns = StreamPatterns::shared(&hooks, slots, &mut shared)?;
+        set.message_patterns = TextPatterns::new(&hooks, patterned.messages)?;
+        let mut made: Vec<Arc<StreamPatterns>> = Vec::new();
+        for (index, slots) in set.chunks.iter_mut().zip(patterned.chunks) {
+            index.patterns = StreamPatterns::shared(&hooks, slots, &mut made)?;
         }
-        for (index, slots) in set.tools.iter_mut().zip(tool_text) {
+        for (index, slots) in set.tools.iter_mut().zip(patterned.tools) {
             index.patterns = TextPatterns::new(&hooks, slots)?;
         }
         set.hooks = hooks;
         Ok(set)
+    }
+
+    /// Puts a hook where its events will look for it: into the lists, or to those with a pattern.
+    fn place(&mut self, slot: Slot, listens: &Listens, patterned: &mut Patterned) {
+        match listens {
+            Listens::Message { regex: Some(_), .. } => patterned.messages.push(slot),
+            Listens::Message { roles, regex: None } => {
+                let lists = self.messages.iter_mut().zip(Role::ALL);
+                lists.filter(|(_, (_, role))| roles.contains(*role)).for_each(|(list, _)| list.push(slot));
+            }
+            Listens::Chunk { kinds, regex } => {
+                let lists = self.chunks.iter_mut().zip(&mut patterned.chunks).zip(ChunkKind::ALL);
+                for ((hooks, slots), (_, kind)) in lists.filter(|(_, (_, kind))| kinds.contains(*kind)) {
+                    match regex {
+                        None => hooks.plain.push(slot),
+                        // a finish has no text, so a pattern cannot be found in it
+                        Some(_) if *kind == ChunkKind::Finish => {}
+                        Some(_) => slots.push(slot),
+                    }
+                }
+            }
+            Listens::Tool { moment, names, regex } => {
+                let lists = self.tools.iter_mut().zip(&mut patterned.tools).zip(ToolMoment::ALL);
+                for ((hooks, slots), _) in lists.filter(|(_, (_, m))| m == moment) {
+                    match regex {
+                        None => hooks.add(slot, names),
+                        Some(_) => slots.push(slot),
+                    }
+                }
+            }
+            Listens::Point { .. } => {}
+        }
     }
 
     /// A set without hooks.
@@ -210,7 +211,7 @@ impl ToolHooks {
 }
 
 impl TextPatterns {
-    fn new(hooks: &[Hook], slots: Vec<Slot>) -> Result<Option<TextPatterns>, Problem> {
+    fn new(hooks: &[Hook], slots: Vec<Slot>) -> Result<Option<TextPatterns>, Box<Problem>> {
         if slots.is_empty() {
             return Ok(None);
         }
@@ -233,7 +234,7 @@ impl StreamPatterns {
         hooks: &[Hook],
         slots: Vec<Slot>,
         made: &mut Vec<Arc<StreamPatterns>>,
-    ) -> Result<Option<Arc<StreamPatterns>>, Problem> {
+    ) -> Result<Option<Arc<StreamPatterns>>, Box<Problem>> {
         if slots.is_empty() {
             return Ok(None);
         }
@@ -254,10 +255,10 @@ fn patterns_of<'a>(hooks: &'a [Hook], slots: &[Slot]) -> Vec<&'a Pattern> {
 }
 
 /// Each pattern alone was fine; together they are more than the engine takes.
-fn too_large(hooks: &[Hook], slots: &[Slot], error: &PatternError) -> Problem {
+fn too_large(hooks: &[Hook], slots: &[Slot], error: &PatternError) -> Box<Problem> {
     let first = slots.first().and_then(|slot| hooks.get(usize::try_from(*slot).ok()?));
-    Problem::of_file(
+    Box::new(Problem::of_file(
         first.map_or("hooks", |hook| &hook.file),
         format!("the {} patterns of this point are too large together: {}", slots.len(), error.reason),
-    )
+    ))
 }

@@ -142,7 +142,7 @@ impl Loaded {
         match HookSet::new(self.hooks) {
             Ok(set) => (Some(set), problems),
             Err(problem) => {
-                problems.push(problem);
+                problems.push(*problem);
                 (None, problems)
             }
         }

@@ -37,7 +37,8 @@ impl Action for Log {
 fn shortened(mut text: String) -> String {
     if text.len() > LONGEST_LINE {
         let whole = text.len();
-        text.truncate(text.floor_char_boundary(LONGEST_LINE));
+        let edge = (0..=LONGEST_LINE).rev().find(|at| text.is_char_boundary(*at));
+        text.truncate(edge.unwrap_or(0));
         text.push_str(&format!("… [truncated, {whole} bytes in all]"));
     }
     text

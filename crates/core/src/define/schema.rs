@@ -42,7 +42,7 @@ pub const SCHEMA_ID: &str = "https://hookgate.dev/schema/hooks-1.json";
 /// One hook, or a list of hooks.
 #[derive(Serialize, JsonSchema)]
 #[serde(untagged)]
-#[allow(dead_code, reason = "only its schema is used")]
+#[allow(dead_code, clippy::large_enum_variant, reason = "only its schema is used")]
 enum HookFile {
     One(Definition),
     Many(Vec<Definition>),
@@ -50,7 +50,7 @@ enum HookFile {
 
 #[derive(Serialize, JsonSchema)]
 #[serde(untagged)]
-#[allow(dead_code, reason = "only its schema is used")]
+#[allow(dead_code, clippy::large_enum_variant, reason = "only its schema is used")]
 enum Definition {
     Chat(ChatHook),
     Stream(StreamHook),
