@@ -26,7 +26,7 @@ mod message;
 mod request;
 mod response;
 mod service;
-mod tools;
+pub mod tools;
 mod turn;
 
 pub use builder::{BuildError, ChatBuilder, MAX_TOOL_CALL_ROUNDS_VARIABLE};

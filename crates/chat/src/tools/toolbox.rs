@@ -1,4 +1,4 @@
-//! Tools that the model may call. An application brings its own by implementing [`Tool`].
+//! What a tool is, and the tools of one service.
 
 use futures_util::future::BoxFuture;
 use hookgate_llm::ToolSpec;
