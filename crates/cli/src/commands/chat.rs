@@ -1,0 +1,26 @@
+//! `hookgate chat [PROMPT]`: one prompt and its answer, or a conversation on a terminal.
+
+use crate::args::ChatArgs;
+use crate::chat::{self, Display, Prompt};
+use crate::config::Settings;
+use crate::exit::Exit;
+use crate::failure::Failure;
+
+pub(super) fn run(args: &ChatArgs) -> Result<Exit, Failure> {
+    let display = Display::new(args.json, args.verbose);
+    let result = begin(args, &display);
+    if let Err(failure) = &result {
+        display.failed(&failure.to_string());
+    }
+    result
+}
+
+fn begin(args: &ChatArgs, display: &Display) -> Result<Exit, Failure> {
+    let file = super::configuration(args.config.as_deref())?;
+    let settings = Settings::resolve(args, file, &|name| std::env::var_os(name))?;
+    let service = chat::build(&settings, display)?;
+    match Prompt::read(args.prompt.as_deref(), args.json)? {
+        Prompt::Text(text) => chat::answer(&service, text, display),
+        Prompt::Terminal => chat::converse(&service, &settings, display),
+    }
+}

@@ -1,0 +1,209 @@
+//! `hookgate.toml`, found upward from the working directory. Strict: a key that is not known is refused, with its
+//! place and what is allowed. Relative paths are relative to the file.
+
+use crate::failure::Failure;
+use clap::ValueEnum;
+use hookgate_handlers::folder::OnInvalid;
+use serde::Deserialize;
+use std::fmt;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+const NAME: &str = "hookgate.toml";
+
+/// A larger file is no configuration.
+const LARGEST_FILE: u64 = 1024 * 1024;
+
+/// What stands in the file.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct ConfigFile {
+    /// Where it was found; none if there is no file.
+    #[serde(skip)]
+    pub(crate) path: Option<PathBuf>,
+    pub(crate) hooks: Hooks,
+    pub(crate) model: Model,
+    pub(crate) chat: Chat,
+    pub(crate) tools: Tools,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct Hooks {
+    pub(crate) dir: Option<PathBuf>,
+    pub(crate) on_invalid: Option<OnInvalid>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct Model {
+    pub(crate) provider: Option<ProviderName>,
+    pub(crate) name: Option<String>,
+    pub(crate) base_url: Option<String>,
+    pub(crate) api_key_env: Option<String>,
+    pub(crate) script: Option<PathBuf>,
+    pub(crate) system: Option<String>,
+    pub(crate) max_tokens: Option<u32>,
+    pub(crate) temperature: Option<f64>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct Chat {
+    pub(crate) max_tool_call_rounds: Option<u32>,
+    pub(crate) max_resends: Option<u32>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct Tools {
+    pub(crate) enable: Vec<ToolName>,
+    pub(crate) workdir: Option<PathBuf>,
+    pub(crate) allow_private: bool,
+    pub(crate) exec_timeout_ms: Option<u64>,
+}
+
+/// Who answers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, Deserialize)]
+#[serde(rename_all = "lowercase")]
+#[value(rename_all = "lowercase")]
+pub(crate) enum ProviderName {
+    /// The built-in model that plays a script
+    Scripted,
+    /// OpenAI's chat completions, and servers that speak like it
+    OpenAi,
+    /// Anthropic's messages, and servers that speak like it
+    Anthropic,
+}
+
+/// A built-in tool.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[value(rename_all = "snake_case")]
+pub(crate) enum ToolName {
+    /// Run shell commands
+    Exec,
+    /// Read text files in the working directory
+    ReadFile,
+    /// Write text files in the working directory
+    WriteFile,
+    /// Get pages from the public web
+    FetchPage,
+}
+
+impl fmt::Display for ToolName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            ToolName::Exec => "exec",
+            ToolName::ReadFile => "read_file",
+            ToolName::WriteFile => "write_file",
+            ToolName::FetchPage => "fetch_page",
+        })
+    }
+}
+
+impl ConfigFile {
+    /// The file named, else the nearest one in this folder or above, else nothing.
+    pub(crate) fn find(named: Option<&Path>, from: &Path) -> Result<ConfigFile, Failure> {
+        match named {
+            Some(path) => ConfigFile::read(path),
+            None => match from.ancestors().map(|folder| folder.join(NAME)).find(|path| path.is_file()) {
+                Some(path) => ConfigFile::read(&path),
+                None => Ok(ConfigFile::default()),
+            },
+        }
+    }
+
+    fn read(path: &Path) -> Result<ConfigFile, Failure> {
+        let cannot = |error: std::io::Error| {
+            Failure::new(format!("the configuration file {} cannot be read: {error}", path.display()))
+        };
+        let about = fs::metadata(path).map_err(cannot)?;
+        if !about.is_file() || about.len() > LARGEST_FILE {
+            let what = format!("{} is no configuration file", path.display());
+            return Err(Failure::new(format!("{what}: expected a text file of at most 1 MiB")));
+        }
+        let text = fs::read_to_string(path).map_err(cannot)?;
+        let file = ConfigFile::parse(&path.display().to_string(), &text)?;
+        Ok(file.located_at(path))
+    }
+
+    fn parse(name: &str, text: &str) -> Result<ConfigFile, Failure> {
+        let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+        toml::from_str(text).map_err(|error| {
+            let at = error.span().map_or(0, |span| span.start);
+            let before = text.get(..at).unwrap_or_default();
+            let line = before.matches('\n').count().saturating_add(1);
+            let column = before.chars().rev().take_while(|c| *c != '\n').count().saturating_add(1);
+            Failure::new(format!("{name}:{line}:{column}: {}", reworded(error.message())))
+        })
+    }
+
+    fn located_at(mut self, path: &Path) -> ConfigFile {
+        let folder = path.parent().unwrap_or(Path::new(""));
+        for place in [&mut self.hooks.dir, &mut self.model.script, &mut self.tools.workdir] {
+            // an empty path stays empty: it means "not set"
+            if let Some(place) = place.as_mut().filter(|place| !place.as_os_str().is_empty()) {
+                *place = folder.join(&*place);
+            }
+        }
+        self.path = Some(path.to_owned());
+        self
+    }
+}
+
+/// The parser's sentence in words of a configuration file, with the nearest allowed word.
+fn reworded(message: &str) -> String {
+    let mut text =
+        message.trim().replace("unknown field", "unknown key").replace("unknown variant", "unknown value");
+    text = text.replace('\n', ", ");
+    let mut quoted = message.split('`').skip(1).step_by(2);
+    if text.starts_with("unknown ")
+        && let Some(found) = quoted.next()
+        && let Some(near) = quoted.find(|allowed| strsim::damerau_levenshtein(found, allowed) <= 2)
+    {
+        text.push_str(&format!(" (did you mean `{near}`?)"));
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn refused(text: &str, expected: &str) {
+        let error = ConfigFile::parse("x.toml", text).unwrap_err().to_string();
+        assert_eq!(error, expected);
+    }
+
+    #[test]
+    fn what_is_not_known_is_refused_with_its_place() {
+        refused(
+            "[hooks]\n  dri = 'x'\n",
+            "x.toml:2:3: unknown key `dri`, expected `dir` or `on_invalid` (did you mean `dir`?)",
+        );
+        refused(
+            "[hook]\n",
+            "x.toml:1:2: unknown key `hook`, expected one of `hooks`, `model`, `chat`, `tools` (did you mean `hooks`?)",
+        );
+        refused(
+            "[model]\nprovider = 'opnai'\n",
+            "x.toml:2:12: unknown value `opnai`, expected one of `scripted`, `openai`, `anthropic` (did you mean `openai`?)",
+        );
+        refused(
+            "[tools]\nenable = ['exec', 'rm']\n",
+            "x.toml:2:19: unknown value `rm`, expected one of `exec`, `read_file`, `write_file`, `fetch_page`",
+        );
+        refused("[chat]\nmax_resends = -1\n", "x.toml:2:15: invalid value: integer `-1`, expected u32");
+    }
+
+    #[test]
+    fn paths_are_relative_to_the_file() {
+        let text = "[hooks]\ndir = 'h'\n[tools]\nworkdir = '/abs'\n[model]\nscript = ''\n";
+        let file = ConfigFile::parse("x", text).unwrap().located_at(Path::new("/etc/hg/hookgate.toml"));
+        assert_eq!(file.hooks.dir, Some("/etc/hg/h".into()));
+        assert_eq!(file.tools.workdir, Some("/abs".into()));
+        assert_eq!(file.model.script, Some("".into()));
+    }
+}

@@ -1,0 +1,7 @@
+//! What is configured: the file `hookgate.toml`, and how it goes together with flags and the environment.
+
+mod file;
+mod settings;
+
+pub(crate) use file::{ConfigFile, ProviderName, ToolName};
+pub(crate) use settings::{Backend, Settings};

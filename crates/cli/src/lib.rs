@@ -1,0 +1,22 @@
+//! The program `hookgate` without its `main`: arguments, configuration, and one file for each command.
+//!
+//! [`run`] takes parsed [`Args`] and gives an [`Exit`] or a [`Failure`]; nothing here ends the process.
+
+mod args;
+mod exit;
+mod failure;
+
+mod config;
+mod signals;
+
+mod problems;
+mod table;
+mod terminal;
+
+mod chat;
+mod commands;
+
+pub use args::Args;
+pub use commands::run;
+pub use exit::Exit;
+pub use failure::Failure;

@@ -1,0 +1,20 @@
+//! The program `hookgate`: arguments in, exit code out. Everything else is in the library.
+
+use clap::Parser;
+use hookgate_cli::{Args, Exit};
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    let args = match Args::try_parse() {
+        Ok(args) => args,
+        Err(error) => {
+            // help and version are "errors" with code 0; a closed output is nobody's fault
+            let _ = error.print();
+            return if error.use_stderr() { Exit::Error.into() } else { Exit::Done.into() };
+        }
+    };
+    match hookgate_cli::run(args) {
+        Ok(exit) => exit.into(),
+        Err(failure) => failure.report().into(),
+    }
+}

@@ -1,0 +1,1 @@
+//! The real program, run as a user runs it.
