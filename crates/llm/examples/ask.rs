@@ -2,7 +2,8 @@
 //!
 //! `cargo run -p hookgate-llm --example ask -- openai-chat http://127.0.0.1:8080 some-model "Say hi."`
 //! (without arguments: the scripted demonstration)
-#![expect(clippy::print_stdout, reason = "showing the pieces is what it is for")]
+
+use std::io::Write;
 
 use futures_util::StreamExt;
 use hookgate_llm::{Client, Message, Model, Provider, Request, Scripted, ToolSpec};
@@ -26,7 +27,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let (messages, tools) = (vec![Message::user(prompt)], vec![shell]);
     let mut stream = model.stream(Request { model: name, messages, tools, ..Request::default() }).await?;
     while let Some(delta) = stream.next().await {
-        println!("{:?}", delta?);
+        writeln!(std::io::stdout(), "{:?}", delta?)?;
     }
     Ok(())
 }

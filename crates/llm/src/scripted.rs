@@ -19,7 +19,7 @@
 //! | `tool_calls` | calls after the text: `tool`, and `args` (an object; its texts are filled in like `text`). If the request does not offer the tool, the turn says so in text instead |
 //! | `chunks` | the exact pieces instead of the three above, in the order in which they are to be sent, see below |
 //! | `words` | words per piece; 1 by default |
-//! | `delay_ms` | pause before each piece; 0 by default |
+//! | `delay_ms` | pause before each piece; 0 by default. Any other value needs a tokio runtime with its clock on |
 //! | `finish` | the finish word; by default `tool_calls` after calls, else `stop` |
 //! | `error` | fails with this text: at once, or with `after`: *n* after that many pieces |
 //! | `when` | plays only if one of these texts (or this one) stands in the last user message, where a word begins; case does not matter |
