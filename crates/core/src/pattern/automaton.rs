@@ -3,6 +3,8 @@
 //! All of them are lazy: states are made when a text first needs them, and kept in a cache beside the automaton. The
 //! cache is bounded and starts over when it is full; it never gives up, so every search has an answer.
 
+use std::sync::{Mutex, PoisonError};
+
 use regex_automata::hybrid::LazyStateID;
 use regex_automata::hybrid::dfa::{Builder, Cache, Config, DFA};
 use regex_automata::nfa::thompson;
@@ -17,6 +19,8 @@ use super::{Pattern, PatternError};
 pub(super) const SET_CACHE: usize = 32 << 20;
 /// Most bytes the cache of one running match takes.
 const RUN_CACHE: usize = 128 << 10;
+/// Most caches of one pattern that wait for the next match.
+const SPARE_CACHES: usize = 4;
 
 /// One byte for each way a text may go on, as far as `\b` and line ends can tell: what matches before all of them
 /// matches whatever comes.
@@ -45,17 +49,41 @@ fn build(trees: &[&Hir], kind: MatchKind, reverse: bool, cache: usize) -> Option
 #[derive(Debug)]
 pub(super) struct Engine {
     /// Runs forward and prefers what JavaScript prefers: the leftmost match, and its first alternative.
-    pub(super) forward: DFA,
+    pub(super) forward: Lent,
     /// Runs backward from a match's end to its start.
-    pub(super) backward: DFA,
+    pub(super) backward: Lent,
 }
 
 impl Engine {
     pub(super) fn new(tree: &Hir) -> Option<Self> {
-        Some(Self {
-            forward: build(&[tree], MatchKind::LeftmostFirst, false, RUN_CACHE)?,
-            backward: build(&[tree], MatchKind::All, true, RUN_CACHE)?,
-        })
+        let forward = build(&[tree], MatchKind::LeftmostFirst, false, RUN_CACHE)?;
+        let backward = build(&[tree], MatchKind::All, true, RUN_CACHE)?;
+        Some(Self { forward: Lent::new(forward), backward: Lent::new(backward) })
+    }
+}
+
+/// An automaton whose caches are lent to one user at a time, and come back warm.
+#[derive(Debug)]
+pub(super) struct Lent {
+    pub(super) dfa: DFA,
+    spare: Mutex<Vec<Cache>>,
+}
+
+impl Lent {
+    fn new(dfa: DFA) -> Self {
+        Self { dfa, spare: Mutex::default() }
+    }
+
+    pub(super) fn take(&self) -> Cache {
+        let spare = self.spare.lock().unwrap_or_else(PoisonError::into_inner).pop();
+        spare.unwrap_or_else(|| self.dfa.create_cache())
+    }
+
+    pub(super) fn give(&self, cache: Cache) {
+        let mut spare = self.spare.lock().unwrap_or_else(PoisonError::into_inner);
+        if spare.len() < SPARE_CACHES {
+            spare.push(cache);
+        }
     }
 }
 
@@ -64,25 +92,31 @@ pub(super) fn start(dfa: &DFA, cache: &mut Cache, before: Option<u8>) -> Option<
     dfa.start_state(cache, &start::Config::new().anchored(Anchored::No).look_behind(before)).ok()
 }
 
-/// Whether a match that ends here is certain, whatever comes next. `seen` gets the patterns that match in one future;
-/// the answer counts only the patterns `seen` in all of them.
-///
-/// Looking ahead may start the cache over, after which `state` means nothing: compare `Cache::clear_count`.
-pub(super) fn certain(dfa: &DFA, cache: &mut Cache, state: LazyStateID, mut seen: impl FnMut(usize)) -> bool {
-    let mut common: Option<Vec<usize>> = None;
-    for byte in FUTURES {
-        let Ok(next) = dfa.next_state(cache, state, byte) else { return false };
-        if !next.is_match() {
-            return false;
+/// What a look ahead found.
+pub(super) enum Ahead {
+    /// The match of some pattern ends here, whatever comes next.
+    Certain,
+    /// No such match.
+    Open,
+    /// The cache was started over, and the state that was asked about means nothing now.
+    Cleared,
+}
+
+/// Whether a match that ends here is certain. `seen` gets the patterns that match in every future.
+pub(super) fn look_ahead(dfa: &DFA, cache: &mut Cache, state: LazyStateID, seen: impl FnMut(usize)) -> Ahead {
+    let clears = cache.clear_count();
+    let mut common: Vec<usize> = Vec::new();
+    for (n, byte) in FUTURES.into_iter().enumerate() {
+        let next = dfa.next_state(cache, state, byte);
+        if cache.clear_count() != clears {
+            return Ahead::Cleared;
         }
-        let matching = |common: &Vec<usize>, pattern: usize| common.contains(&pattern);
+        let Some(next) = next.ok().filter(LazyStateID::is_match) else { return Ahead::Open };
         let found = (0..dfa.match_len(cache, next)).map(|n| dfa.match_pattern(cache, next, n).as_usize());
-        common = Some(match common {
-            None => found.collect(),
-            Some(common) => found.filter(|pattern| matching(&common, *pattern)).collect(),
-        });
+        common =
+            if n == 0 { found.collect() } else { found.filter(|pattern| common.contains(pattern)).collect() };
     }
-    let common = common.unwrap_or_default();
-    common.iter().for_each(|pattern| seen(*pattern));
-    !common.is_empty()
+    let certain = if common.is_empty() { Ahead::Open } else { Ahead::Certain };
+    common.into_iter().for_each(seen);
+    certain
 }

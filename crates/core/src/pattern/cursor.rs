@@ -4,7 +4,8 @@
 //!
 //! - Each match is reported once, with the piece that makes it certain. Matches are the ones of JavaScript's
 //!   `matchAll` over the whole text, so they do not overlap; one that grows with later pieces is not reported again.
-//! - At most one hit a pattern and piece: further matches in the same piece count as seen.
+//! - At most one hit a pattern and piece: further matches in the same piece count as seen. (In a piece of many blocks
+//!   they are not even looked for, except in its last part.)
 //! - Memory is bounded, whatever the length of the text. A match that is longer than [`WINDOW`] is reported once, with
 //!   the part of it that was kept.
 //! - A pattern that can match empty text is reported with each piece in which it matches anything, and with the end of
@@ -15,7 +16,7 @@ use std::sync::Arc;
 use regex_automata::hybrid::LazyStateID;
 use regex_automata::hybrid::dfa::Cache;
 
-use super::automaton::{certain, start};
+use super::automaton::{Ahead, look_ahead, start};
 use super::shard::{Shard, Stamp};
 use super::stream_set::{Core, StreamSet};
 use super::tail::Tail;
@@ -77,7 +78,8 @@ impl StreamCursor {
         let mut rest = piece;
         while !rest.is_empty() {
             let (block, later) = split(rest);
-            self.block(&set.core, block, hits);
+            self.scan(&set.core, block);
+            self.advance(&set.core, When { at_end: false, far: later.len() > BLOCK }, hits);
             rest = later;
         }
         self.close(first, hits);
@@ -86,13 +88,21 @@ impl StreamCursor {
     /// Takes the end of the text, which decides `$` and the last `\b`. After it the cursor is at the beginning of a
     /// new text.
     pub fn finish(&mut self, set: &StreamSet, hits: &mut Vec<Hit>) {
-        self.follow(set);
         let first = hits.len();
+        self.end(set, hits);
+        self.restart(first, hits);
+    }
+
+    fn end(&mut self, set: &StreamSet, hits: &mut Vec<Hit>) {
+        self.follow(set);
         if !set.is_empty() {
             self.tail.push("");
             self.scan_end(&set.core);
-            self.advance(&set.core, true, hits);
+            self.advance(&set.core, When { at_end: true, far: false }, hits);
         }
+    }
+
+    fn restart(&mut self, first: usize, hits: &mut [Hit]) {
         self.close(first, hits);
         self.state = None;
         self.tail = Tail::default();
@@ -112,11 +122,6 @@ impl StreamCursor {
         self.tracks.clear();
     }
 
-    fn block(&mut self, core: &Core, block: &str, hits: &mut Vec<Hit>) {
-        self.scan(core, block);
-        self.advance(core, false, hits);
-    }
-
     /// Steps the set's automaton over a block and notes which patterns have a match that ends in it.
     fn scan(&mut self, core: &Core, block: &str) {
         let mut shard = core.shards.lock(self.shard);
@@ -132,10 +137,24 @@ impl StreamCursor {
             self.state = None;
             return;
         };
-        // Looking ahead may start the cache over; then the stamp is old, and the next call finds its way back.
+        let stamp = shard.stamp();
+        self.state = Some((state, stamp));
+        self.look_ahead(core, &mut shard, state);
+    }
+
+    /// Notes the patterns whose match at the end of the text so far is certain: the automaton itself tells a match
+    /// one byte late.
+    fn look_ahead(&mut self, core: &Core, shard: &mut Shard, state: LazyStateID) {
+        let (dfa, end, touched) = (&core.shards.dfa, self.tail.end(), &mut self.touched);
+        let first = look_ahead(dfa, &mut shard.cache, state, |pattern| touched.add(pattern, end));
+        if !matches!(first, Ahead::Cleared) {
+            return;
+        }
+        // After starting over there is room, unless the cache is absurdly small; then the match is told a byte late.
+        let Some(state) = self.resume(core, shard) else { return };
         self.state = Some((state, shard.stamp()));
-        let end = self.tail.end();
-        certain(&core.shards.dfa, &mut shard.cache, state, |pattern| touched.add(pattern, end));
+        let touched = &mut self.touched;
+        look_ahead(dfa, &mut shard.cache, state, |pattern| touched.add(pattern, end));
     }
 
     /// Steps over the end of the text.
@@ -165,7 +184,7 @@ impl StreamCursor {
     }
 
     /// Lets the patterns that were touched, and those with a match under way, see the newest block.
-    fn advance(&mut self, core: &Core, at_end: bool, hits: &mut Vec<Hit>) {
+    fn advance(&mut self, core: &Core, when: When, hits: &mut Vec<Hit>) {
         if self.touched.list.is_empty() && self.tracks.is_empty() {
             return;
         }
@@ -182,7 +201,9 @@ impl StreamCursor {
                 continue;
             }
             let Some(pattern) = core.patterns.get(*index) else { continue };
-            let news = News { tail: &self.tail, hit, at_end, empty: pattern.can_match_empty() };
+            let skim = when.far && self.reported.contains(*index);
+            let news =
+                News { tail: &self.tail, hit, at_end: when.at_end, empty: pattern.can_match_empty(), skim };
             let new = pattern.engine().and_then(|engine| track.advance(engine, &news));
             if let Some(matched) = new
                 && self.reported.insert(*index)
@@ -201,10 +222,25 @@ impl StreamCursor {
         self.reported.clear();
     }
 
+    /// Finishes, and tells how many matches each pattern had, reported or not.
     #[cfg(test)]
-    pub(super) fn found(&self, pattern: usize) -> u64 {
-        self.tracks.iter().find(|(index, _)| *index == pattern).map_or(0, |(_, track)| track.found())
+    pub(super) fn finish_counting(&mut self, set: &StreamSet, hits: &mut Vec<Hit>) -> Vec<u64> {
+        let first = hits.len();
+        self.end(set, hits);
+        let mut found = vec![0; set.len()];
+        self.tracks.iter().for_each(|(index, track)| found[*index] = track.found());
+        self.restart(first, hits);
+        found
     }
+}
+
+/// Where a block stands.
+#[derive(Clone, Copy)]
+struct When {
+    /// The text ends with it.
+    at_end: bool,
+    /// More than one block of the same piece follows.
+    far: bool,
 }
 
 /// Steps over bytes. `seen` gets each pattern that matches, and how many bytes before the match's end.

@@ -8,7 +8,7 @@
 //! `docs/design/patterns.md` lists what differs from JavaScript.
 
 mod error;
-mod pattern;
+mod single;
 
 mod read;
 
@@ -21,8 +21,11 @@ mod stream_set;
 mod tail;
 mod track;
 
+#[cfg(test)]
+mod splits;
+
 pub use cursor::{Hit, StreamCursor, WINDOW};
 pub use error::PatternError;
-pub use pattern::Pattern;
+pub use single::Pattern;
 pub use stream_set::StreamSet;
 pub use text_set::TextSet;

@@ -71,9 +71,17 @@ impl Shards {
         self.lock(self.assign())
     }
 
-    /// All caches, one after the other.
-    pub(super) fn each(&self, mut work: impl FnMut(&mut Shard)) {
-        (0..=self.shards.len()).for_each(|n| work(&mut self.lock(n)));
+    /// Lets `work` fill one cache, and gives all the others a copy.
+    pub(super) fn warm(&self, work: impl FnOnce(&mut Shard)) {
+        let warm = {
+            let mut first = self.lock(0);
+            work(&mut first);
+            first.cache.clone()
+        };
+        for n in 1..=self.shards.len() {
+            let mut shard = self.lock(n);
+            *shard = Shard { cache: warm.clone(), epoch: shard.epoch + 1 };
+        }
     }
 
     /// A holder died while its cache was in some state between two; begin a new one.

@@ -65,7 +65,7 @@ impl StreamSet {
     /// milliseconds with a thousand patterns: call it in the background after loading definitions.
     pub fn warm(&self) {
         let dfa = &self.core.shards.dfa;
-        self.core.shards.each(|shard| {
+        self.core.shards.warm(|shard| {
             let Some(mut state) = start(dfa, &mut shard.cache, None) else { return };
             for &byte in ORDINARY_TEXT.as_bytes() {
                 let Ok(next) = dfa.next_state(&mut shard.cache, state, byte) else { return };

@@ -58,6 +58,15 @@ impl Tail {
         self.text.as_bytes().get(self.offset(at).checked_sub(1)?).copied()
     }
 
+    /// The first place from `at` on that is between two characters.
+    pub(super) fn next_character(&self, at: u64) -> u64 {
+        let mut at = at;
+        while !self.text.is_char_boundary(self.offset(at)) {
+            at += 1;
+        }
+        at
+    }
+
     /// A place as an offset in [`text`](Self::text).
     pub(super) fn offset(&self, at: u64) -> usize {
         usize::try_from(at.saturating_sub(self.base)).unwrap_or(usize::MAX).min(self.text.len())

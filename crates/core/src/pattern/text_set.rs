@@ -56,7 +56,7 @@ impl TextSet {
     /// Fills the caches with the states that ordinary text needs, so that the first real text need not.
     pub fn warm(&self) {
         let mut hits = Vec::new();
-        self.0.shards.each(|shard| {
+        self.0.shards.warm(|shard| {
             self.pass(shard, super::stream_set::ORDINARY_TEXT, &mut hits);
         });
     }

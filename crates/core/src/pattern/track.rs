@@ -8,7 +8,7 @@ use regex_automata::hybrid::LazyStateID;
 use regex_automata::hybrid::dfa::Cache;
 use regex_automata::{Anchored, Input};
 
-use super::automaton::{Engine, certain, start};
+use super::automaton::{Ahead, Engine, look_ahead, start};
 use super::cursor::WINDOW;
 use super::tail::Tail;
 
@@ -35,6 +35,8 @@ pub(super) struct News<'t> {
     pub(super) at_end: bool,
     /// Whether the pattern can match empty text.
     pub(super) empty: bool,
+    /// The pattern was reported in this piece, and the piece is far from over: whatever else matches counts as seen.
+    pub(super) skim: bool,
 }
 
 impl Track {
@@ -54,12 +56,15 @@ impl Track {
 
     /// Takes the newest block. Gives the text of the first new match in it.
     pub(super) fn advance(&mut self, engine: &Engine, news: &News<'_>) -> Option<String> {
+        let tail = news.tail;
         if news.empty && news.at_end && self.found > 0 {
             return None;
         }
-        let tail = news.tail;
-        let mut first = None;
-        let (mut run, mut at) = match self.run.take() {
+        if news.skim {
+            self.skim(engine, news);
+            return None;
+        }
+        let (mut run, at) = match self.run.take() {
             Some(run) => (run, tail.block()),
             None => {
                 let from = self.from.max(tail.floor());
@@ -67,16 +72,43 @@ impl Track {
             }
         };
         let misses_text = run.end.is_none() && run.from > self.from;
+        let (first, keep) = self.follow(&mut run, engine, news, at);
+        if keep {
+            self.run = Some(run);
+        } else {
+            run.give_back(engine);
+        }
+        match news.hit {
+            Some(hit) if first.is_none() && misses_text => self.lost(tail, hit),
+            _ => first,
+        }
+    }
+
+    /// Follows the matches to the end of the text so far. Gives the text of the first new one, and whether the last
+    /// one may still grow.
+    fn follow(
+        &mut self,
+        run: &mut Run,
+        engine: &Engine,
+        news: &News<'_>,
+        mut at: u64,
+    ) -> (Option<String>, bool) {
+        let tail = news.tail;
+        let mut first = None;
         loop {
             let over = run.step(engine, news, at);
-            let Some(end) =
-                run.end.filter(|&end| tail.text().is_char_boundary(tail.offset(end)) || !news.empty)
-            else {
+            let Some(end) = run.end else {
                 if over {
                     self.from = tail.end();
                 }
-                break;
+                return (first, false);
             };
+            if !tail.text().is_char_boundary(tail.offset(end)) {
+                // `\B` is true inside a character, where JavaScript has no place.
+                at = tail.next_character(end);
+                run.restart(engine, tail, at);
+                continue;
+            }
             if run.is_new {
                 run.is_new = false;
                 self.found += 1;
@@ -85,23 +117,32 @@ impl Track {
             }
             if news.empty {
                 self.from = tail.end();
-                break;
+                return (first, false);
             }
             if !over {
-                self.run = Some(run);
-                return first;
+                return (first, true);
             }
             self.from = end;
+            // A match that is not empty ends after `at`, so this goes forward.
             at = end.max(tail.floor());
             if at >= tail.end() {
-                break;
+                return (first, false);
             }
-            run.restart(engine, tail, at)?;
+            run.restart(engine, tail, at);
         }
-        match news.hit {
-            Some(hit) if first.is_none() && misses_text => self.lost(tail, hit),
-            _ => first,
-        }
+    }
+
+    /// Goes on with a match under way, and looks for no other.
+    fn skim(&mut self, engine: &Engine, news: &News<'_>) {
+        self.from = news.tail.end();
+        self.run = self.run.take().and_then(|mut run| {
+            let over = run.step(engine, news, news.tail.block());
+            if over {
+                run.give_back(engine);
+                return None;
+            }
+            Some(run)
+        });
     }
 
     /// A match ends at `hit`, and none of it begins in what is kept: it is longer than that. Reported once, until the
@@ -136,22 +177,27 @@ struct Run {
 
 impl Run {
     fn new(engine: &Engine, tail: &Tail, from: u64) -> Option<Self> {
-        let mut cache = engine.forward.create_cache();
-        let state = start(&engine.forward, &mut cache, tail.before(from))?;
+        let mut cache = engine.forward.take();
+        let state = start(&engine.forward.dfa, &mut cache, tail.before(from))?;
         Some(Self { cache, state, from, end: None, is_new: true })
     }
 
-    fn restart(&mut self, engine: &Engine, tail: &Tail, from: u64) -> Option<()> {
-        self.state = start(&engine.forward, &mut self.cache, tail.before(from))?;
+    fn restart(&mut self, engine: &Engine, tail: &Tail, from: u64) {
+        if let Some(state) = start(&engine.forward.dfa, &mut self.cache, tail.before(from)) {
+            self.state = state;
+        }
         self.from = from;
         self.end = None;
         self.is_new = true;
-        Some(())
+    }
+
+    fn give_back(self, engine: &Engine) {
+        engine.forward.give(self.cache);
     }
 
     /// Goes on from `at` to the end of the text so far. True when the search is over: nothing to come can change it.
     fn step(&mut self, engine: &Engine, news: &News<'_>, at: u64) -> bool {
-        let (dfa, tail) = (&engine.forward, news.tail);
+        let (dfa, tail) = (&engine.forward.dfa, news.tail);
         for (n, &byte) in tail.bytes(at).iter().enumerate() {
             let Ok(state) = dfa.next_state(&mut self.cache, self.state, byte) else { return true };
             self.state = state;
@@ -179,28 +225,36 @@ impl Run {
 
     /// Whether a match ends at the end of the text so far, whatever comes next.
     fn is_certain(&mut self, engine: &Engine, tail: &Tail) -> bool {
-        let clears = self.cache.clear_count();
-        let certain = certain(&engine.forward, &mut self.cache, self.state, |_| {});
-        if self.cache.clear_count() != clears {
-            self.again(engine, tail);
+        // After starting over there is room, unless the cache is absurdly small; then the match is told a byte late.
+        for _ in 0..2 {
+            match look_ahead(&engine.forward.dfa, &mut self.cache, self.state, |_| {}) {
+                Ahead::Certain => return true,
+                Ahead::Open => return false,
+                Ahead::Cleared => self.again(engine, tail),
+            };
         }
-        certain
+        false
     }
 
     /// Finds the state again after the cache was started over.
-    fn again(&mut self, engine: &Engine, tail: &Tail) -> Option<()> {
-        self.state = start(&engine.forward, &mut self.cache, tail.before(self.from))?;
+    fn again(&mut self, engine: &Engine, tail: &Tail) {
+        let Some(mut state) = start(&engine.forward.dfa, &mut self.cache, tail.before(self.from)) else {
+            return;
+        };
         for &byte in tail.bytes(self.from) {
-            self.state = engine.forward.next_state(&mut self.cache, self.state, byte).ok()?;
+            let Ok(next) = engine.forward.dfa.next_state(&mut self.cache, state, byte) else { return };
+            state = next;
         }
-        Some(())
+        self.state = state;
     }
 
     /// The text of the match so far, cut to a window's worth.
     fn text(&self, engine: &Engine, tail: &Tail, end: u64) -> String {
         let (text, from, end) = (tail.text(), tail.offset(self.from), tail.offset(end));
         let input = Input::new(text).range(from..end.max(from)).anchored(Anchored::Yes);
-        let found = engine.backward.try_search_rev(&mut engine.backward.create_cache(), &input);
+        let mut cache = engine.backward.take();
+        let found = engine.backward.dfa.try_search_rev(&mut cache, &input);
+        engine.backward.give(cache);
         let start = found.ok().flatten().map_or(from, |found| found.offset());
         let mut last = end.min(start + WINDOW);
         while !text.is_char_boundary(last) {

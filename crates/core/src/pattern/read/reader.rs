@@ -10,6 +10,7 @@ use super::escape::{Escape, escape};
 use super::fold::fold;
 use super::group::{Flags, Opening, leading_flags, opening};
 use super::scan::{Groups, Scan};
+use super::size::can_be_empty;
 
 /// Groups within groups; the engine walks its tree recursively.
 const NEST_LIMIT: usize = 200;
@@ -18,6 +19,8 @@ const SOURCE_LIMIT: usize = 64 << 10;
 /// A pattern that was read.
 pub(crate) struct Reading {
     pub(crate) tree: Hir,
+    /// Whether empty text can match.
+    pub(crate) empty: bool,
     pub(crate) notes: Vec<String>,
 }
 
@@ -114,7 +117,8 @@ impl<'s> Reader<'s> {
                 .hint("write `\\(` for the bracket itself"));
         }
         let tree = close(&mut self.inner);
-        if tree.properties().minimum_len() == Some(0) {
+        let empty = can_be_empty(&tree);
+        if empty {
             self.notes.push("the pattern can match empty text".to_owned());
         }
         let mut notes = Vec::new();
@@ -123,7 +127,7 @@ impl<'s> Reader<'s> {
                 notes.push(note);
             }
         }
-        Ok(Reading { tree, notes })
+        Ok(Reading { tree, empty, notes })
     }
 
     fn open(&mut self, at: usize) -> Result<(), PatternError> {

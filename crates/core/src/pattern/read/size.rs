@@ -7,8 +7,8 @@ use regex_syntax::hir::{Class, Hir, HirKind};
 
 use super::super::PatternError;
 
-/// Most bytes the automaton of one pattern may take.
-const SIZE_LIMIT: usize = 4 << 20;
+/// Most bytes the automaton of one pattern may take: enough for `.{0,2500}`.
+const SIZE_LIMIT: usize = 1 << 20;
 /// Most bytes the automaton of a set may take.
 pub(crate) const SET_SIZE_LIMIT: usize = 256 << 20;
 /// Below this estimate a pattern is certainly within the limit, and building its automaton can wait.
@@ -24,10 +24,22 @@ pub(crate) fn check_size(hir: &Hir) -> Result<(), PatternError> {
     match Compiler::new().configure(config).build_from_hir(hir) {
         Ok(_) => Ok(()),
         Err(_) => Err(PatternError::anywhere(format!(
-            "the pattern is too large: its automaton would take more than {} megabytes",
+            "the pattern is too large: its automaton would take more than {} MiB",
             SIZE_LIMIT >> 20
         ))
         .hint("write smaller numbers in `{...}`, or `*` and `+` instead of them")),
+    }
+}
+
+/// Whether empty text can match. (The engine's own `minimum_len` does not know it where `[]` is part of the pattern.)
+pub(crate) fn can_be_empty(hir: &Hir) -> bool {
+    match hir.kind() {
+        HirKind::Empty | HirKind::Look(_) => true,
+        HirKind::Literal(_) | HirKind::Class(_) => false,
+        HirKind::Repetition(repetition) => repetition.min == 0 || can_be_empty(&repetition.sub),
+        HirKind::Capture(capture) => can_be_empty(&capture.sub),
+        HirKind::Concat(subs) => subs.iter().all(can_be_empty),
+        HirKind::Alternation(subs) => subs.iter().any(can_be_empty),
     }
 }
 

@@ -20,6 +20,7 @@ pub struct Pattern(Arc<Inner>);
 struct Inner {
     source: String,
     tree: Hir,
+    empty: bool,
     notes: Vec<String>,
     translated: OnceLock<String>,
     finder: OnceLock<Option<Regex>>,
@@ -36,11 +37,12 @@ impl Pattern {
     ///
     /// When JavaScript refuses the pattern, when it needs look-around or back-references, or when it is too large.
     pub fn parse(source: &str) -> Result<Self, PatternError> {
-        let Reading { tree, notes } = read(source)?;
+        let Reading { tree, empty, notes } = read(source)?;
         check_size(&tree)?;
         Ok(Self(Arc::new(Inner {
             source: source.to_owned(),
             tree,
+            empty,
             notes,
             translated: OnceLock::new(),
             finder: OnceLock::new(),
@@ -81,7 +83,7 @@ impl Pattern {
 
     /// Whether the pattern can match empty text, and so almost any text.
     pub fn can_match_empty(&self) -> bool {
-        self.0.tree.properties().minimum_len() == Some(0)
+        self.0.empty
     }
 
     pub(super) fn tree(&self) -> &Hir {
