@@ -115,7 +115,7 @@ fn load(c: &mut Criterion) {
 
 criterion_group! {
     name = benches;
-    config = Criterion::default().warm_up_time(std::time::Duration::from_millis(500)).measurement_time(std::time::Duration::from_secs(2)).without_plots();
+    config = Criterion::default().warm_up_time(std::time::Duration::from_millis(500)).measurement_time(std::time::Duration::from_secs(1)).without_plots();
     targets = chunk_against_patterns, chunk_of_another_type, chunk_that_all_hooks_log, message_of_8_kb, load
 }
 criterion_main!(benches);

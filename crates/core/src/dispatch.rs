@@ -72,30 +72,29 @@ impl Dispatcher {
     }
 
     fn chunk(&self, session: &mut Session, chunk: Chunk<'_>, effects: &mut Vec<Effect>) {
-        let mut response = match session.response.take() {
-            Some(response) => response,
-            None => Response::new(self.set.load_full()),
-        };
+        let response = session.response.get_or_insert_with(|| Response::new(self.set.load_full()));
         response.learn(&chunk);
-        match (chunk, channel_of(&chunk)) {
-            (_, Some((channel, text))) => {
-                let mut hits = std::mem::take(&mut session.hits);
-                response.push(channel, text, &mut hits);
-                fire_chunk(&response, chunk, &mut hits, true, session, effects);
-                session.hits = hits;
-                session.response = Some(response);
-            }
-            (_, None) => {
-                // the texts are complete only now: what `$` waited for fires first, each on its own channel
-                for channel in response.channels() {
-                    let mut hits = std::mem::take(&mut session.hits);
-                    response.finish(channel, &mut hits);
-                    fire_chunk(&response, empty_chunk(channel), &mut hits, false, session, effects);
-                    session.hits = hits;
-                }
-                fire_chunk(&response, chunk, &mut Vec::new(), true, session, effects);
+        if let Some((channel, text)) = channel_of(&chunk) {
+            response.push(channel, text, &mut session.hits);
+            // nearly all chunks end here
+            if session.hits.is_empty() && response.set.chunk(chunk.kind()).plain.is_empty() {
+                return;
             }
         }
+        let Some(mut response) = session.response.take() else { return };
+        let mut hits = std::mem::take(&mut session.hits);
+        if matches!(chunk, Chunk::Finish { .. }) {
+            // the texts are complete only now: what `$` waited for fires first, each on its own channel
+            for channel in response.channels() {
+                response.finish(channel, &mut hits);
+                fire_chunk(&response, empty_chunk(channel), &mut hits, false, session, effects);
+            }
+            fire_chunk(&response, chunk, &mut hits, true, session, effects);
+        } else {
+            fire_chunk(&response, chunk, &mut hits, true, session, effects);
+            session.response = Some(response);
+        }
+        session.hits = hits;
     }
 }
 

@@ -16,9 +16,16 @@ fn reader_accepts(definition: &Value) -> Result<(), String> {
 
 /// Faults that no schema can express: broken patterns, and rules between fields.
 fn is_beyond_a_schema(fault: &str) -> bool {
-    ["not a usable pattern", "only one of", "because of the scope", "has a mode", "`source` or `file`", "`argv` or `shell`"]
-        .iter()
-        .any(|words| fault.contains(words))
+    [
+        "not a usable pattern",
+        "only one of",
+        "because of the scope",
+        "has a mode",
+        "`source` or `file`",
+        "`argv` or `shell`",
+    ]
+    .iter()
+    .any(|words| fault.contains(words))
 }
 
 fn check(validator: &jsonschema::Validator, definition: &Value) {
@@ -35,13 +42,16 @@ fn validator() -> jsonschema::Validator {
 
 #[test]
 fn on_every_definition_of_the_vectors() {
-    let corpus = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../corpus/conformance/json-hooks/vectors.jsonl");
+    let corpus =
+        PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../corpus/conformance/json-hooks/vectors.jsonl");
     let validator = validator();
     let mut seen = 0;
     for line in std::fs::read_to_string(corpus).unwrap().lines() {
         let vector: Value = serde_json::from_str(line).unwrap();
         let mut files: Vec<Value> = vector.get("hooks").into_iter().cloned().collect();
-        files.extend(vector["files"].as_object().into_iter().flatten().filter_map(|(_, f)| f.get("json").cloned()));
+        files.extend(
+            vector["files"].as_object().into_iter().flatten().filter_map(|(_, f)| f.get("json").cloned()),
+        );
         for file in files {
             let definitions = file.as_array().cloned().unwrap_or_else(|| vec![file.clone()]);
             seen += definitions.len();
@@ -78,7 +88,8 @@ fn on_every_field_left_out_misspelt_or_of_another_type() {
             check(&validator, &without);
             without[format!("{key}x")] = value;
             check(&validator, &without);
-            for other in [json!(null), json!(7), json!("zz"), json!([]), json!({}), json!(1.5), json!(["zz"])] {
+            for other in [json!(null), json!(7), json!("zz"), json!([]), json!({}), json!(1.5), json!(["zz"])]
+            {
                 let mut changed = definition.clone();
                 changed[key] = other;
                 check(&validator, &changed);

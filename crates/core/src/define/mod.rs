@@ -78,7 +78,7 @@ fn read_one(
     let report = Report::new(written.file, places, hook_ref.clone());
     let warnings = Report::new(written.file, places, hook_ref);
     let made = Fields::of(&report, node, String::new()).and_then(|fields| {
-        fields.node("$schema");
+        fields.text("$schema");
         if fields.has("target") || !(fields.has("event") && fields.has("handler")) {
             json_hook::read(fields, written, kinds, &warnings)
         } else {
