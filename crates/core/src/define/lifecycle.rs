@@ -76,23 +76,25 @@ fn point(fields: &Fields<'_>) -> Option<Point> {
 
 fn reach(fields: &Fields<'_>) -> Option<Reach> {
     let scope = if fields.has("scope") { fields.word("scope")? } else { Scope::Global };
-    if scope == Scope::Global {
-        return Some(Reach::Global);
-    }
     let tenant = fields.text("tenant").unwrap_or_default().to_owned();
-    if tenant.is_empty() {
-        fields.missing("tenant", "the tenant's id, because of the scope");
-        return None;
-    }
-    if scope == Scope::Tenant {
-        return Some(Reach::Tenant(tenant));
-    }
     let agents = fields.texts("agents");
-    if agents.is_empty() {
-        fields.missing("agents", "a list of agents' ids, because of the scope");
-        return None;
+    for (name, needed) in [("tenant", scope != Scope::Global), ("agents", scope == Scope::Agent)] {
+        let empty = if name == "tenant" { tenant.is_empty() } else { agents.is_empty() };
+        if needed && empty {
+            fields.missing(name, &format!("a value, because of the scope `{scope}`"));
+            return None;
+        }
+        if !needed && fields.has(name) {
+            // a name that the scope does not use would silently widen the hook
+            fields.refuse(name, format!("has no meaning because of the scope `{scope}`"), None);
+            return None;
+        }
     }
-    Some(Reach::Agents { tenant, agents })
+    Some(match scope {
+        Scope::Global => Reach::Global,
+        Scope::Tenant => Reach::Tenant(tenant),
+        Scope::Agent => Reach::Agents { tenant, agents },
+    })
 }
 
 fn timeout(fields: &Fields<'_>) -> Duration {
