@@ -1,3 +1,4 @@
 //! Project chores. The corpus runner is a library so that tests run the same code as the command.
 
+pub mod ci;
 pub mod corpus;

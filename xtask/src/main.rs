@@ -1,4 +1,4 @@
-//! `cargo xtask corpus PATH…` runs test vectors and cases through the real code.
+//! `cargo xtask corpus PATH…` runs test vectors and cases through the real code, `cargo xtask ci` what CI runs.
 
 use std::io::Write;
 use std::path::PathBuf;
@@ -18,8 +18,19 @@ fn main() -> ExitCode {
                 ExitCode::from(2)
             }
         },
+        Some("ci") if paths.is_empty() => match xtask::ci::run(&mut out) {
+            Ok(failed) if failed.is_empty() => ExitCode::SUCCESS,
+            Ok(failed) => {
+                let _ = writeln!(std::io::stderr(), "\nfailed: {}", failed.join(", "));
+                ExitCode::FAILURE
+            }
+            Err(error) => {
+                let _ = writeln!(std::io::stderr(), "error: {error}");
+                ExitCode::from(2)
+            }
+        },
         _ => {
-            let _ = writeln!(std::io::stderr(), "usage: cargo xtask corpus PATH...");
+            let _ = writeln!(std::io::stderr(), "usage: cargo xtask ci | cargo xtask corpus PATH...");
             ExitCode::from(2)
         }
     }
