@@ -224,7 +224,10 @@ impl Parser {
                 self.searched = self.line;
             }
         }
-        let Some(at) = memchr::memchr2(b'\n', b'\r', self.buffer.get(self.searched..)?) else {
+        let rest = self.buffer.get(self.searched..)?;
+        // Every second line is blank: not worth a search.
+        let at = if rest.first() == Some(&b'\n') { Some(0) } else { memchr::memchr2(b'\n', b'\r', rest) };
+        let Some(at) = at else {
             self.searched = self.buffer.len();
             return None;
         };
@@ -243,6 +246,10 @@ impl Parser {
 
     fn read_line(&mut self, line: Range<usize>) {
         let bytes = self.buffer.get(line.clone()).unwrap_or_default();
+        if let Some(value) = bytes.strip_prefix(b"data:") {
+            let value = value.strip_prefix(b" ").unwrap_or(value);
+            return self.fields.add_data(line.end - value.len()..line.end, &self.buffer);
+        }
         let (name, value) = match memchr::memchr(b':', bytes).and_then(|colon| bytes.split_at_checked(colon))
         {
             Some((name, rest)) => (name, rest.get(1..).unwrap_or_default()),
@@ -291,8 +298,12 @@ impl Fields {
     }
 
     fn reset(&mut self) {
+        // Field by field: this runs for every event, and a new value for all would be several times slower.
         self.joined.clear();
-        *self = Fields { joined: std::mem::take(&mut self.joined), ..Fields::default() };
+        self.event = None;
+        self.data = Data::Missing;
+        self.id = None;
+        self.retry = None;
     }
 
     fn shift(&mut self, by: usize) {
@@ -302,16 +313,19 @@ impl Fields {
         }
     }
 
+    #[inline]
     fn add_data(&mut self, line: Range<usize>, buffer: &[u8]) {
-        let first = match std::mem::replace(&mut self.data, Data::Joined) {
-            Data::Missing => {
-                self.data = Data::Line(line);
-                return;
-            }
-            Data::Line(first) => buffer.get(first).unwrap_or_default(),
-            Data::Joined => &[],
-        };
-        self.joined.extend_from_slice(first);
+        if self.data == Data::Missing {
+            self.data = Data::Line(line);
+        } else {
+            self.join_data(line, buffer);
+        }
+    }
+
+    fn join_data(&mut self, line: Range<usize>, buffer: &[u8]) {
+        if let Data::Line(first) = std::mem::replace(&mut self.data, Data::Joined) {
+            self.joined.extend_from_slice(buffer.get(first).unwrap_or_default());
+        }
         self.joined.push(b'\n');
         self.joined.extend_from_slice(buffer.get(line).unwrap_or_default());
     }
