@@ -93,7 +93,8 @@ fn check_texts(source: &str, text: &str, cuts: u32) {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 400, failure_persistence: None, ..ProptestConfig::default() })]
+    // PROPTEST_CASES=30000 for a long run.
+    #![proptest_config(ProptestConfig { cases: 100, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn any_split_finds_the_same(sources in prop::collection::vec(source(), 1..4), text in text(), cuts: u32) {
@@ -145,7 +146,7 @@ proptest! {
 fn reported_texts_are_beginnings_of_matches() {
     for source in [r"secret-\d+", "aba", r"\bab*\b", "[a-z]+", "a.*", "(?:ab)+", "é+"] {
         for text in ["secret-123 secret-4", "ababababa", "ab abb b abbb", "aé éé ab\nabab"] {
-            (0..512).for_each(|cuts| check_texts(source, text, cuts * 8_388_607));
+            (0..48).for_each(|cuts| check_texts(source, text, cuts * 89_478_485));
         }
     }
 }
