@@ -1,11 +1,10 @@
 //! A conversation on a terminal: a line editor, commands, and answers that Ctrl-C stops.
 
 use super::Display;
-use super::turn::{self, Turn};
+use super::turn::{Engine, Turn};
 use crate::config::{Backend, Settings};
 use crate::exit::Exit;
 use crate::failure::{Failure, with_causes};
-use crate::signals::Signals;
 use crate::{problems, table};
 use hookgate_chat::{ChatService, Reload, Role};
 use rustyline::config::Config;
@@ -63,19 +62,17 @@ pub(crate) fn converse(
     display: &Display,
 ) -> Result<Exit, Failure> {
     introduce(service, settings, display);
-    let runtime = turn::runtime()?;
+    let engine = Engine::start()?;
+    let mut signals = engine.interrupts()?;
     let mut editor = editor()?;
     while let Some(line) = ask(&mut editor, display)? {
         match Line::read(&line) {
             Line::Nothing => {}
             Line::Send(text) => {
                 service.queue_message(Role::User, text);
-                let turn = runtime.block_on(async {
-                    let mut signals = Signals::interrupt()?;
-                    Ok::<Turn, Failure>(turn::send(service, display, &mut signals).await)
-                })?;
+                let turn = engine.send(service, display, &mut signals);
                 if let Some(failure) = after(turn, display) {
-                    runtime.shutdown_background();
+                    engine.leave();
                     return Err(failure);
                 }
             }
@@ -89,7 +86,7 @@ pub(crate) fn converse(
             }
         }
     }
-    runtime.shutdown_background();
+    engine.leave();
     Ok(Exit::Done)
 }
 

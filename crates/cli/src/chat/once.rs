@@ -1,24 +1,19 @@
 //! One prompt, one answer.
 
 use super::Display;
-use super::turn::{self, Turn};
+use super::turn::{Engine, Turn};
 use crate::exit::Exit;
 use crate::failure::{Failure, with_causes};
-use crate::signals::Signals;
 use hookgate_chat::{ChatService, Outcome, Role};
 
 /// Asks and shows the answer.
 pub(crate) fn answer(service: &ChatService, prompt: String, display: &Display) -> Result<Exit, Failure> {
     // queued, not added: then a hook may interrupt on the prompt itself
     service.queue_message(Role::User, prompt);
-    let runtime = turn::runtime()?;
-    let turn = runtime.block_on(async {
-        let mut signals = Signals::all()?;
-        Ok::<Turn, Failure>(turn::send(service, display, &mut signals).await)
-    });
-    // an output that is stuck must not keep the program
-    runtime.shutdown_background();
-    match turn? {
+    let engine = Engine::start()?;
+    let turn = engine.send(service, display, &mut engine.all_signals()?);
+    engine.leave();
+    match turn {
         Turn::Sent(Ok(outcome)) => {
             display.ended(&outcome);
             match display.take_error() {

@@ -1,12 +1,18 @@
 //! One answer, and what can end it early: a signal, or an output that nobody reads any more.
+//!
+//! Two threads: one makes the answer and writes it, the other waits for signals. So a signal is heard even while the
+//! first is stuck in a pipe that nobody empties.
 
 use super::Display;
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::signals::Signals;
 use hookgate_chat::{ChatService, Outcome, SendError};
+use std::io;
+use std::sync::Arc;
 use std::time::Duration;
 use tokio::runtime::{Builder, Runtime};
+use tokio::sync::oneshot;
 
 /// How long a stopped answer may take to let go of its tools.
 const PATIENCE: Duration = Duration::from_millis(500);
@@ -21,29 +27,69 @@ pub(super) enum Turn {
     Lost,
 }
 
-/// The answer is made on a thread of its own, so that signals are heard even while an output is stuck.
-pub(super) fn runtime() -> Result<Runtime, Failure> {
-    Builder::new_multi_thread()
-        .worker_threads(1)
-        .enable_all()
-        .build()
-        .map_err(|error| Failure::new(format!("the program cannot start its threads: {error}")))
+/// What runs answers.
+pub(super) struct Engine {
+    watch: Runtime,
+    /// Driven by a thread of its own for the time of an answer; connections live on between answers.
+    work: Arc<Runtime>,
 }
 
-/// Sends what is queued and waits for the end. What is stopped is dropped: request and tools with it.
-pub(super) async fn send(service: &ChatService, display: &Display, signals: &mut Signals) -> Turn {
-    let service = service.clone();
-    let mut sending = tokio::spawn(async move { service.send().await });
-    let early = tokio::select! {
-        biased;
-        sent = &mut sending => match sent {
-            Ok(sent) => return Turn::Sent(sent),
-            Err(_) => Turn::Lost,
-        },
-        () = display.lost() => Turn::Lost,
-        exit = signals.next() => Turn::Stopped(exit),
-    };
-    sending.abort();
-    let _ = tokio::time::timeout(PATIENCE, sending).await;
-    early
+impl Engine {
+    pub(super) fn start() -> Result<Engine, Failure> {
+        let runtime = || Builder::new_current_thread().enable_all().build();
+        let both = runtime().and_then(|watch| Ok(Engine { watch, work: Arc::new(runtime()?) }));
+        both.map_err(|error| cannot_start(&error))
+    }
+
+    /// Ctrl-C, from now on.
+    pub(super) fn interrupts(&self) -> Result<Signals, Failure> {
+        let _inside = self.watch.enter();
+        Signals::interrupt().map_err(|error| cannot_start(&error))
+    }
+
+    /// Everything that asks to end, from now on.
+    pub(super) fn all_signals(&self) -> Result<Signals, Failure> {
+        let _inside = self.watch.enter();
+        Signals::all().map_err(|error| cannot_start(&error))
+    }
+
+    /// Sends what is queued and waits for the end. What is stopped is dropped: request and tools with it.
+    pub(super) fn send(&self, service: &ChatService, display: &Display, signals: &mut Signals) -> Turn {
+        let (stop, stopped) = oneshot::channel::<()>();
+        let (work, service) = (self.work.clone(), service.clone());
+        self.watch.block_on(async {
+            let mut sending = tokio::task::spawn_blocking(move || {
+                work.block_on(async {
+                    tokio::select! {
+                        sent = service.send() => Some(sent),
+                        _ = stopped => None,
+                    }
+                })
+            });
+            let early = tokio::select! {
+                biased;
+                sent = &mut sending => return match sent {
+                    Ok(Some(sent)) => Turn::Sent(sent),
+                    Ok(None) | Err(_) => Turn::Lost,
+                },
+                () = display.lost() => Turn::Lost,
+                exit = signals.next() => Turn::Stopped(exit),
+            };
+            drop(stop);
+            let _ = tokio::time::timeout(PATIENCE, sending).await;
+            early
+        })
+    }
+
+    /// Leaves without waiting for what is stuck.
+    pub(super) fn leave(self) {
+        self.watch.shutdown_background();
+        if let Some(work) = Arc::into_inner(self.work) {
+            work.shutdown_background();
+        }
+    }
+}
+
+fn cannot_start(error: &io::Error) -> Failure {
+    Failure::new(format!("the program cannot start its threads: {error}"))
 }

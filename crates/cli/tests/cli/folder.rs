@@ -1,0 +1,113 @@
+//! `list`, `check`, `schema`, `completions`.
+
+use crate::support::Place;
+use serde_json::{Value, json};
+
+fn place() -> Place {
+    Place::new()
+        .with(
+            "h/a.json",
+            r#"[{"label":"log-errors","target":"chat","roles":["assistant"]},{"target":"tool","event":"before"}]"#,
+        )
+        .with("h/b.json", r#"{"id":"n","event":"pre_tool_use","handler":{"type":"script","source":"x"}}"#)
+}
+
+#[test]
+fn list_shows_the_hooks_in_order() {
+    let place = place();
+    place.run(&["list", "h"]).is(
+        0,
+        "LABEL       TARGET  EVENT         HANDLER  FILE\n\
+         log-errors  chat    message       actions  h/a.json#1\n\
+         -           tool    pre_tool_use  actions  h/a.json#2\n\
+         n           -       pre_tool_use  script   h/b.json#1\n",
+        "",
+    );
+    let listing: Value = serde_json::from_str(&place.run(&["list", "--json", "h"]).stdout).unwrap();
+    assert_eq!(
+        listing[0],
+        json!({"label":"log-errors","target":"chat","event":"message","handler":"actions","file":"h/a.json","index":0})
+    );
+    Place::new().with("h/README", "").run(&["list", "h"]).is(0, "no hooks\n", "");
+}
+
+#[test]
+fn list_tells_problems_beside_the_list() {
+    let place = place().with("h/c.json", "{\"target\":\"chat\",\"rolse\":[]}");
+    let ran = place.run(&["list", "h"]);
+    assert_eq!(ran.stdout.lines().count(), 4);
+    ran.fails(1, "h/c.json:1:18: hook 1, field `rolse`: unknown");
+    place.run(&["list", "none"]).fails(2, "the hooks folder none cannot be read: No such file");
+    Place::new().run(&["list"]).fails(2, "which folder?");
+    place.env("LLM_CHAT_HOOKS_DIR", "h").run(&["list"]).fails(1, "h/c.json");
+}
+
+#[test]
+fn check_shows_every_problem_with_its_line() {
+    let place = Place::new()
+        .with(
+            "h/a.json",
+            "{\n  \"label\": \"leak\",\n  \"target\": \"chat\",\n  \"roles\": [\"asistant\"]\n}\n",
+        )
+        .with("h/b.json", r#"{"target":"chat"}"#)
+        .with("h/c.json", "\u{0}\u{1}");
+    let ran = place.run(&["check", "h"]);
+    assert_eq!((ran.code, ran.stderr.as_str()), (Some(1), ""));
+    let expected = "h/a.json:4:13: hook 1 (leak), field `roles[0]`: unknown role `asistant`; \
+                    expected one of user, assistant, tool, reasoning (did you mean `assistant`?)\n  \
+                      4 |   \"roles\": [\"asistant\"]\n    |             ^\nh/c.json:1:1: ";
+    assert!(ran.stdout.starts_with(expected), "{}", ran.stdout);
+    assert!(ran.stdout.ends_with("1 good hook, 2 problems, no warnings\n"), "{}", ran.stdout);
+    let findings: Value = serde_json::from_str(&place.run(&["check", "--json", "h"]).stdout).unwrap();
+    assert_eq!(findings[0]["severity"], "error");
+    assert_eq!(findings[0]["place"], json!({"line": 4, "column": 13}));
+    assert_eq!(findings[0]["hook"], json!({"index": 0, "label": "leak"}));
+    assert_eq!(findings.as_array().unwrap().len(), 2);
+}
+
+#[test]
+fn check_has_three_exit_codes() {
+    Place::new().with("h/b.json", r#"{"target":"chat"}"#).run(&["check", "h"]).is(
+        0,
+        "1 good hook, no problems, no warnings\n",
+        "",
+    );
+    place().run(&["check", "h"]).fails(1, "");
+    let place = Place::new().with("file", "");
+    place.run(&["check", "none"]).fails(2, "the hooks folder none cannot be read");
+    place.run(&["check", "file"]).fails(2, "the hooks folder file cannot be read: Not a directory");
+}
+
+#[test]
+fn files_that_cannot_be_read_are_problems() {
+    let place = Place::new().with("h/ok.json", r#"{"target":"chat"}"#);
+    std::os::unix::fs::symlink("nowhere", place.path("h/link.json")).unwrap();
+    let place = place.with("h/utf16.json", "");
+    std::fs::write(place.path("h/utf16.json"), b"\xff\xfe{\0").unwrap();
+    let ran = place.run(&["check", "h"]);
+    assert_eq!(
+        ran.stdout,
+        "h/link.json: cannot be read: no such file or directory\n\
+         h/utf16.json: is UTF-16; hook files are UTF-8\n\
+         1 good hook, 2 problems, no warnings\n"
+    );
+    assert_eq!(ran.code, Some(1));
+}
+
+#[test]
+fn schema_is_a_json_schema() {
+    let ran = Place::new().run(&["schema"]);
+    let schema: Value = serde_json::from_str(&ran.stdout).unwrap();
+    assert!(schema["$schema"].as_str().unwrap().contains("json-schema.org"), "{schema}");
+    assert_eq!(ran.code, Some(0));
+}
+
+#[test]
+fn completions_know_the_commands() {
+    for shell in ["bash", "zsh", "fish"] {
+        let ran = Place::new().run(&["completions", shell]);
+        assert_eq!(ran.code, Some(0));
+        assert!(ran.stdout.contains("max-tool-call-rounds"), "{shell}");
+    }
+    Place::new().run(&["completions", "csh"]).fails(2, "possible values");
+}
