@@ -57,7 +57,7 @@ impl Response {
                 append(&mut call.name, name.unwrap_or_default());
                 append(&mut call.arguments, arguments);
             }
-            Delta::Usage(usage) => self.usage = Some(usage),
+            Delta::Usage(usage) => self.usage.get_or_insert_default().merge(usage),
             Delta::Finish(finish) => self.finish = Some(finish),
             Delta::Other(_) => {}
         }
@@ -116,4 +116,19 @@ impl Response {
 /// Appends, taking the text over where there is none yet.
 fn append(to: &mut String, text: String) {
     if to.is_empty() { *to = text } else { to.push_str(&text) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Anthropic tells the tokens of the request at the head of a stream, those of the answer at its end.
+    #[test]
+    fn later_token_counts_add_to_earlier_ones() {
+        let mut response = Response::default();
+        response.add(Delta::Usage(Usage { input_tokens: Some(5), ..Usage::default() }));
+        response.add(Delta::Usage(Usage { output_tokens: Some(7), ..Usage::default() }));
+        let usage = response.usage.unwrap();
+        assert_eq!((usage.input_tokens, usage.output_tokens), (Some(5), Some(7)));
+    }
 }
