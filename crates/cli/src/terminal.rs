@@ -5,7 +5,10 @@ use anstream::{AutoStream, ColorChoice};
 use anstyle::{AnsiColor, Effects, Style};
 use std::borrow::Cow;
 use std::fmt::Write;
+use std::fs::File;
 use std::io::IsTerminal;
+use std::os::fd::{AsFd, BorrowedFd};
+use std::os::unix::fs::MetadataExt;
 
 /// Beside the point: things one may want to see.
 pub(crate) const DIM: Style = Style::new().effects(Effects::DIMMED);
@@ -20,6 +23,15 @@ pub(crate) fn is_terminal(stream: &impl IsTerminal) -> bool {
 /// Whether this stream wants colours (`NO_COLOR`, `CLICOLOR`, `TERM=dumb` are heeded).
 pub(crate) fn wants_colour(stream: &impl anstream::stream::RawStream) -> bool {
     AutoStream::choice(stream) != ColorChoice::Never
+}
+
+/// Whether two streams end in the same place: one terminal, or one pipe or file after `2>&1`.
+pub(crate) fn is_same(one: &impl AsFd, other: &impl AsFd) -> bool {
+    let place = |stream: BorrowedFd<'_>| {
+        let about = File::from(stream.try_clone_to_owned().ok()?).metadata().ok()?;
+        Some((about.dev(), about.ino()))
+    };
+    place(one.as_fd()).is_some_and(|found| place(other.as_fd()) == Some(found))
 }
 
 /// The text as it may go to a stream: on a terminal, control characters other than newline and tab are written out.

@@ -8,6 +8,7 @@ use anstyle::Style;
 use hookgate_chat::{ChatEvent, Role};
 use hookgate_core::effect::{HookName, Level};
 use hookgate_core::event::{Chunk, ToolOutcome, ToolRun};
+use hookgate_llm::Usage;
 use std::io::{self, Write};
 
 /// Longer arguments and results of tools are cut.
@@ -24,6 +25,9 @@ pub(super) struct Screen {
     thoughts_open: bool,
     /// Something of the current response was printed.
     printed: bool,
+    /// Both streams end in the same place, so that their lines can run into each other.
+    shared: bool,
+    usage: Usage,
     lost: bool,
     error: Option<io::Error>,
 }
@@ -39,14 +43,16 @@ impl Screen {
     pub(super) fn standard(verbose: bool) -> Screen {
         let (out, err) = (io::stdout(), io::stderr());
         let colours = terminal::wants_colour(&err);
+        let shared = terminal::is_same(&out, &err);
         Screen::new(
             Stream { terminal: terminal::is_terminal(&out), colours: false, to: Box::new(out) },
             Stream { terminal: terminal::is_terminal(&err), colours, to: Box::new(err) },
+            shared,
             verbose,
         )
     }
 
-    fn new(out: Stream, err: Stream, verbose: bool) -> Screen {
+    fn new(out: Stream, err: Stream, shared: bool, verbose: bool) -> Screen {
         Screen {
             out,
             err,
@@ -54,6 +60,8 @@ impl Screen {
             line_open: false,
             thoughts_open: false,
             printed: false,
+            shared,
+            usage: Usage::default(),
             lost: false,
             error: None,
         }
@@ -61,18 +69,16 @@ impl Screen {
 
     pub(super) fn event(&mut self, event: &ChatEvent<'_>) {
         match event {
-            ChatEvent::Request { .. } => self.printed = false,
+            ChatEvent::Request { .. } => {
+                self.printed = false;
+                self.usage = Usage::default();
+            }
             ChatEvent::Chunk(Chunk::Content(text)) => self.answer(text),
             ChatEvent::Chunk(Chunk::Reasoning(text)) => self.think(text),
             ChatEvent::Chunk(Chunk::ToolCallDelta { .. } | Chunk::Finish { .. }) => {}
-            // the answer, or the text before tool calls, is complete
-            ChatEvent::Message(message) if message.role == Role::Assistant => self.end_line(),
+            ChatEvent::Message(message) if message.role == Role::Assistant => self.complete(),
             ChatEvent::Message(_) | ChatEvent::Fired { .. } => {}
-            ChatEvent::Usage(usage) => {
-                let count = |n: Option<u64>| n.map_or("?".to_owned(), |n| n.to_string());
-                let (input, output) = (count(usage.input_tokens), count(usage.output_tokens));
-                self.detail(&format!("{input} tokens in, {output} out"));
-            }
+            ChatEvent::Usage(usage) => self.usage.merge(**usage),
             ChatEvent::Other(text) => self.detail(&format!("not understood: {}", shortened(text))),
             ChatEvent::Tool(run) => self.tool(run),
             ChatEvent::Log { level, text, .. } => self.log(*level, text),
@@ -127,6 +133,20 @@ impl Screen {
         self.line_open = !text.ends_with('\n');
         let text = printable(text, self.out.terminal);
         self.write_out(&text);
+    }
+
+    /// The answer, or the text before tool calls, is complete.
+    fn complete(&mut self) {
+        self.end_line();
+        let usage = std::mem::take(&mut self.usage);
+        if !usage.is_empty() {
+            let count = |n: Option<u64>| n.map_or("?".to_owned(), |n| n.to_string());
+            self.detail(&format!(
+                "{} tokens in, {} out",
+                count(usage.input_tokens),
+                count(usage.output_tokens)
+            ));
+        }
     }
 
     fn think(&mut self, text: &str) {
@@ -189,12 +209,12 @@ impl Screen {
         self.write_err(&text);
     }
 
-    /// Brings the cursor of standard error to the beginning of a line. On a terminal it is that of the answer, too.
+    /// Brings the cursor of standard error to the beginning of a line. It may be that of the answer, too.
     fn free_line(&mut self) {
         if std::mem::take(&mut self.thoughts_open) {
             self.write_err("\n");
         }
-        if self.out.terminal && self.err.terminal && std::mem::take(&mut self.line_open) {
+        if self.shared && std::mem::take(&mut self.line_open) {
             self.write_err("\n");
         }
     }
@@ -255,7 +275,7 @@ mod tests {
         let stream = |half| Stream { to: Box::new(half), terminal, colours: terminal };
         let out = stream(Half(written.clone(), "", ""));
         let err = stream(Half(written.clone(), "<", ">"));
-        let mut screen = Screen::new(out, err, verbose);
+        let mut screen = Screen::new(out, err, terminal, verbose);
         events.iter().for_each(|event| screen.event(event));
         screen.end_line();
         assert_eq!(*written.0.lock().unwrap(), expected);

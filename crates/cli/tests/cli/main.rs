@@ -1,4 +1,10 @@
 //! The real program, run as a user runs it, with the scripted model.
+#![allow(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    clippy::string_slice,
+    reason = "also in the helpers, a test may stop"
+)]
 
 mod ask;
 mod config;

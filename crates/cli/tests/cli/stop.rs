@@ -72,7 +72,7 @@ fn a_stopped_run_leaves_no_tool_behind() {
         place.command(&["chat", "--script", "script.json", "--tools", "exec", "x"]).spawn().unwrap();
     let pid = place.path("pid");
     let began = Instant::now();
-    while std::fs::read_to_string(&pid).is_ok_and(|text| text.ends_with('\n')) == false {
+    while !std::fs::read_to_string(&pid).is_ok_and(|text| text.ends_with('\n')) {
         assert!(began.elapsed() < Duration::from_secs(20), "the tool did not start");
         std::thread::sleep(Duration::from_millis(10));
     }
