@@ -9,6 +9,7 @@ use hookgate_core::define::Problem;
 use hookgate_core::dispatch::Dispatcher;
 use hookgate_core::set::HookSet;
 use hookgate_handlers::folder::{self, HOOKS_DIR_VARIABLE, HookFolder, OnInvalid};
+use hookgate_handlers::workshop::Workshop;
 use hookgate_llm::{Model, Request};
 use std::ffi::OsString;
 use std::fmt;
@@ -30,6 +31,7 @@ pub struct ChatBuilder {
     hooks_dir: Option<PathBuf>,
     on_invalid: OnInvalid,
     actions: ActionKinds,
+    workshop: Workshop,
     max_tool_call_rounds: Option<u32>,
     max_resends: u32,
     observer: Option<Observer>,
@@ -82,6 +84,7 @@ impl ChatBuilder {
             hooks_dir: None,
             on_invalid: OnInvalid::Skip,
             actions: ActionKinds::standard(),
+            workshop: Workshop::empty(),
             max_tool_call_rounds: None,
             max_resends: DEFAULT_RESENDS,
             observer: None,
@@ -108,6 +111,13 @@ impl ChatBuilder {
     #[must_use]
     pub fn actions(mut self, actions: ActionKinds) -> Self {
         self.actions = actions;
+        self
+    }
+
+    /// The handlers that lifecycle hooks may name; with none, such a hook is a problem.
+    #[must_use]
+    pub fn workshop(mut self, workshop: Workshop) -> Self {
+        self.workshop = workshop;
         self
     }
 
@@ -168,7 +178,7 @@ impl ChatBuilder {
         };
         let folder = folder::resolve(self.hooks_dir, (self.environment)(HOOKS_DIR_VARIABLE))
             .map(|path| HookFolder::new(path).with_actions(self.actions));
-        let loaded = folder.as_ref().map(HookFolder::load).unwrap_or_default().runnable();
+        let loaded = self.workshop.equip(folder.as_ref().map(HookFolder::load).unwrap_or_default());
         let warnings = loaded.warnings.clone();
         let (set, problems) = loaded.into_set(self.on_invalid);
         let Some(set) = set.or_else(|| (self.on_invalid == OnInvalid::Skip).then(HookSet::empty)) else {
@@ -183,6 +193,7 @@ impl ChatBuilder {
             max_resends: self.max_resends,
             dispatcher: Dispatcher::new(set),
             folder,
+            workshop: self.workshop,
             status: Mutex::new(Status { problems, warnings }),
             observer: self.observer,
             conversation: Mutex::new(Conversation::default()),

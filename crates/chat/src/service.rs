@@ -12,6 +12,7 @@ use hookgate_core::effect::{Effect, EffectKind};
 use hookgate_core::event::{Message, Origin, Role, WatchEvent};
 use hookgate_core::hook::HookListing;
 use hookgate_handlers::folder::{HookFolder, OnInvalid};
+use hookgate_handlers::workshop::Workshop;
 use hookgate_llm::{Model, Request};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -34,6 +35,7 @@ pub(crate) struct Inner {
     pub(crate) max_resends: u32,
     pub(crate) dispatcher: Dispatcher,
     pub(crate) folder: Option<HookFolder>,
+    pub(crate) workshop: Workshop,
     pub(crate) status: Mutex<Status>,
     pub(crate) observer: Option<Observer>,
     pub(crate) conversation: Mutex<Conversation>,
@@ -247,7 +249,7 @@ impl Inner {
 
     fn reload(&self) -> Reload {
         let Some(folder) = &self.folder else { return Reload::NoFolder };
-        let loaded = folder.load().runnable();
+        let loaded = self.workshop.equip(folder.load());
         let warnings = loaded.warnings.clone();
         let (set, problems) = loaded.into_set(OnInvalid::Refuse);
         *self.status() = Status { problems: problems.clone(), warnings };

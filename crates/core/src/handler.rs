@@ -1,7 +1,11 @@
-//! What a lifecycle hook runs, as written. The crates that run it know how; core only knows what was asked.
+//! What a lifecycle hook runs: as written, and the trait that the crates which can run it implement.
 
+use crate::facts::Facts;
+use crate::future::BoxFuture;
 use crate::word::words;
+use serde_json::{Map, Value};
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::time::Duration;
 
 /// A lifecycle hook's handler with its limits.
@@ -17,6 +21,8 @@ pub struct HandlerSpec {
     pub on_error: Fallback,
     /// How its addition is delivered, at pre_response.
     pub mode: Mode,
+    /// At pre_response: rather no answer than one without this hook's addition (a written `on_timeout: block`).
+    pub withholds: bool,
 }
 
 words! {
@@ -121,5 +127,62 @@ impl HandlerSpec {
             HandlerKind::Http { .. } => HandlerType::Http,
             HandlerKind::Prompt { .. } => HandlerType::Prompt,
         }
+    }
+}
+
+/// Something that can be asked about an event. It is called for one event at a time, from many tasks at once.
+///
+/// The engine waits for at most [`Call::within`] and then drops the future; dropping it must end whatever was
+/// started for the call.
+pub trait Handler: Send + Sync + std::fmt::Debug {
+    /// Asks.
+    fn ask<'a>(&'a self, call: Call<'a>) -> BoxFuture<'a, Result<Answer, Fault>>;
+}
+
+/// One question to a handler.
+#[derive(Debug, Clone, Copy)]
+pub struct Call<'a> {
+    /// The event.
+    pub facts: &'a Facts,
+    /// The event as JSON text.
+    pub json: &'a str,
+    /// How long the engine waits.
+    pub within: Duration,
+    /// The hook's key, for breakers, caches and logs.
+    pub hook: &'a Arc<str>,
+}
+
+/// What a handler said, in its own words: the dispatcher judges them.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Answer {
+    /// The decision's word; none where the handler said nothing about it.
+    pub decision: Option<String>,
+    /// Why.
+    pub reason: Option<String>,
+    /// What it wants to change.
+    pub updated_input: Option<Map<String, Value>>,
+    /// Text for the answer, at pre_response, each with the mode it asks for (none: the hook's).
+    pub additions: Vec<(Option<Mode>, String)>,
+    /// What it wrote to its console.
+    pub console: String,
+    /// Tokens that it cost.
+    pub tokens: Option<u64>,
+}
+
+/// Why a handler gave no answer.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Fault {
+    /// It took too long.
+    #[error("no answer in time")]
+    Timeout,
+    /// It failed. The text may hold secrets: it is redacted before it is kept.
+    #[error("{0}")]
+    Failed(String),
+}
+
+impl Answer {
+    /// An answer with this decision word only.
+    pub fn with_decision(word: &str) -> Answer {
+        Answer { decision: Some(word.to_owned()), ..Answer::default() }
     }
 }

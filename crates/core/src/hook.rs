@@ -3,7 +3,8 @@
 use crate::action::Action;
 use crate::effect::HookName;
 use crate::event::{ChunkKind, Role, ToolMoment};
-use crate::handler::HandlerSpec;
+use crate::expr::Condition;
+use crate::handler::{Handler, HandlerSpec};
 use crate::pattern::Pattern;
 use crate::point::Point;
 use crate::word::{Word, WordSet, words};
@@ -56,6 +57,8 @@ pub struct Hook {
     pub reach: Reach,
     /// What it does.
     pub work: Work,
+    /// Fields of the input that it may change; only a built-in hook has any.
+    pub mutable_fields: Vec<String>,
     /// Which tier the text came from. Never read from a file: it follows from where the text was loaded.
     pub source: Source,
 }
@@ -92,8 +95,8 @@ pub enum Listens {
         point: Point,
         /// Only tools whose whole name matches.
         matcher: Option<Pattern>,
-        /// The condition's text (CEL).
-        if_expr: Option<String>,
+        /// Only events that meet this.
+        if_expr: Option<Condition>,
     },
 }
 
@@ -117,6 +120,15 @@ impl Listens {
             Listens::Chunk { .. } => Some(Target::Stream),
             Listens::Tool { .. } => Some(Target::Tool),
             Listens::Point { .. } => None,
+        }
+    }
+
+    /// The pattern that the set matches together with the others of its point: over the event's text, or over
+    /// the tool's name.
+    pub(crate) fn pattern(&self) -> Option<&Pattern> {
+        match self {
+            Listens::Point { matcher, .. } => matcher.as_ref(),
+            other => other.regex(),
         }
     }
 
@@ -164,7 +176,12 @@ pub enum Work {
     /// Runs these in order.
     Actions(Vec<Box<dyn Action>>),
     /// Asks a handler.
-    Handler(HandlerSpec),
+    Handler {
+        /// What was written.
+        spec: HandlerSpec,
+        /// What runs it; none until a door that can run it has said so.
+        run: Option<Arc<dyn Handler>>,
+    },
 }
 
 /// How far a hook is trusted. Follows from where its text was loaded.
@@ -205,7 +222,7 @@ impl Hook {
             event: self.listens.point().as_str(),
             handler: match &self.work {
                 Work::Actions(_) => "actions",
-                Work::Handler(spec) => spec.kind().as_str(),
+                Work::Handler { spec, .. } => spec.kind().as_str(),
             },
             file: self.file.clone(),
             index: self.index,

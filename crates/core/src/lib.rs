@@ -8,19 +8,28 @@
 //! This crate reads no file, environment, socket, process or wall clock, and knows no agent's or provider's
 //! field names.
 
+pub mod future;
 pub mod word;
 
-pub mod point;
 pub mod event;
+pub mod facts;
+pub mod point;
 
-pub mod hook;
-pub mod handler;
-pub mod pattern;
-pub mod template;
 pub mod action;
 pub mod define;
+pub mod expr;
+pub mod handler;
+pub mod hook;
+pub mod pattern;
+pub mod template;
 
+pub mod dispatch;
+pub mod effect;
 pub mod session;
 pub mod set;
-pub mod effect;
-pub mod dispatch;
+
+pub mod canonical;
+pub mod gate;
+mod guard;
+pub mod record;
+pub mod verdict;

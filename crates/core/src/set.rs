@@ -5,8 +5,10 @@
 
 use crate::define::Problem;
 use crate::event::{ChunkKind, Role, ToolMoment};
-use crate::hook::{Hook, HookListing, Listens};
+use crate::facts::{Facts, Head};
+use crate::hook::{Hook, HookListing, Listens, Reach};
 use crate::pattern::{Pattern, PatternError, StreamSet, TextSet};
+use crate::point::Point;
 use crate::word::Word;
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -22,6 +24,18 @@ pub struct HookSet {
     message_patterns: Option<TextPatterns>,
     chunks: [ChunkHooks; ChunkKind::ALL.len()],
     tools: [ToolHooks; ToolMoment::ALL.len()],
+    points: [PointHooks; Point::ALL.len()],
+}
+
+/// The lifecycle hooks of a point.
+#[derive(Debug, Default)]
+struct PointHooks {
+    /// Those that see every event of the point.
+    any: Vec<Slot>,
+    /// Those whose matcher is a plain list of names.
+    by_name: HashMap<String, Vec<Slot>>,
+    /// Those with any other matcher.
+    matchers: Option<TextPatterns>,
 }
 
 /// The hooks with a pattern, by what they listen to, while a set is arranged.
@@ -30,6 +44,7 @@ struct Patterned {
     messages: Vec<Slot>,
     chunks: [Vec<Slot>; ChunkKind::ALL.len()],
     tools: [Vec<Slot>; ToolMoment::ALL.len()],
+    points: [Vec<Slot>; Point::ALL.len()],
 }
 
 /// The patterns of a point over whole texts, and whose they are.
@@ -81,6 +96,9 @@ impl HookSet {
         for (index, slots) in set.tools.iter_mut().zip(patterned.tools) {
             index.patterns = TextPatterns::new(&hooks, slots)?;
         }
+        for (index, slots) in set.points.iter_mut().zip(patterned.points) {
+            index.matchers = TextPatterns::new(&hooks, slots)?;
+        }
         set.hooks = hooks;
         Ok(set)
     }
@@ -113,7 +131,23 @@ impl HookSet {
                     }
                 }
             }
-            Listens::Point { .. } => {}
+            Listens::Point { point, matcher, .. } => {
+                let lists = self.points.iter_mut().zip(&mut patterned.points).zip(Point::ALL);
+                for ((hooks, slots), _) in lists.filter(|(_, (_, p))| p == point) {
+                    match matcher.as_ref().map(|matcher| plain_names(matcher.source())) {
+                        None => hooks.any.push(slot),
+                        Some(Some(names)) => {
+                            for name in names {
+                                let slots = hooks.by_name.entry(name).or_default();
+                                if slots.last() != Some(&slot) {
+                                    slots.push(slot);
+                                }
+                            }
+                        }
+                        Some(None) => slots.push(slot),
+                    }
+                }
+            }
         }
     }
 
@@ -125,6 +159,7 @@ impl HookSet {
             message_patterns: None,
             chunks: Default::default(),
             tools: Default::default(),
+            points: Default::default(),
         }
     }
 
@@ -170,6 +205,38 @@ impl HookSet {
         due.sort_unstable();
     }
 
+    /// True if any lifecycle hook listens at a point.
+    pub(crate) fn listens_at(&self, point: Point) -> bool {
+        let place = Point::ALL.iter().position(|(_, p)| *p == point);
+        place.and_then(|place| self.points.get(place)).is_some_and(|hooks| !hooks.is_empty())
+    }
+
+    /// The lifecycle hooks that an event concerns by scope and matcher, in run order. A hook that stands in two
+    /// scopes under one id runs once, in the place of the first.
+    pub(crate) fn at_point(&self, facts: &Facts) -> Vec<Slot> {
+        let place = Point::ALL.iter().position(|(_, point)| *point == facts.point());
+        let Some(index) = place.and_then(|place| self.points.get(place)) else { return Vec::new() };
+        let tool = facts.tool_name();
+        let mut due = index.any.clone();
+        due.extend_from_slice(index.by_name.get(tool).map(Vec::as_slice).unwrap_or_default());
+        if let Some(patterns) = &index.matchers {
+            patterns.matches(tool, &mut due, |slot| match self.hook(slot).map(|hook| &hook.listens) {
+                Some(Listens::Point { matcher: Some(matcher), .. }) => matcher.is_full_match(tool),
+                _ => false,
+            });
+        }
+        due.sort_unstable();
+        let mut seen: Vec<&str> = Vec::new();
+        due.retain(|slot| match self.hook(*slot) {
+            Some(hook) if sees(&hook.reach, facts.head()) && !seen.contains(&&*hook.key) => {
+                seen.push(&hook.key);
+                true
+            }
+            _ => false,
+        });
+        due
+    }
+
     /// The hooks that a tool's run concerns, in run order. `text` is made only where a pattern needs it.
     pub(crate) fn on_tool<'t>(
         &self,
@@ -193,6 +260,12 @@ impl HookSet {
             });
         }
         due.sort_unstable();
+    }
+}
+
+impl PointHooks {
+    fn is_empty(&self) -> bool {
+        self.any.is_empty() && self.by_name.is_empty() && self.matchers.is_none()
     }
 }
 
@@ -249,9 +322,30 @@ impl StreamPatterns {
     }
 }
 
+/// Whose events a hook sees. Of another tenant it sees nothing, whatever its priority.
+fn sees(reach: &Reach, head: &Head) -> bool {
+    match reach {
+        Reach::Global => true,
+        Reach::Tenant(tenant) => head.tenant_id.as_ref() == Some(tenant),
+        Reach::Agents { tenant, agents } => {
+            head.tenant_id.as_ref() == Some(tenant)
+                && head.agent_id.as_ref().is_some_and(|agent| agents.contains(agent))
+        }
+    }
+}
+
+/// The names of a matcher that is only a list of names, such as `exec|write_file`.
+fn plain_names(source: &str) -> Option<Vec<String>> {
+    let plain = |name: &str| {
+        !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '-'))
+    };
+    let names: Vec<String> = source.split('|').map(str::to_owned).collect();
+    names.iter().all(|name| plain(name)).then_some(names)
+}
+
 fn patterns_of<'a>(hooks: &'a [Hook], slots: &[Slot]) -> Vec<&'a Pattern> {
     let hook = |slot: &Slot| hooks.get(usize::try_from(*slot).ok()?);
-    slots.iter().filter_map(|slot| hook(slot)?.listens.regex()).collect()
+    slots.iter().filter_map(|slot| hook(slot)?.listens.pattern()).collect()
 }
 
 /// Each pattern alone was fine; together they are more than the engine takes.

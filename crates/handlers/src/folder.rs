@@ -6,7 +6,7 @@
 
 use hookgate_core::action::ActionKinds;
 use hookgate_core::define::{self, Problem};
-use hookgate_core::hook::{Hook, HookListing, Source, Work};
+use hookgate_core::hook::{Hook, HookListing, Source};
 use hookgate_core::set::HookSet;
 use std::ffi::OsString;
 use std::fs;
@@ -113,26 +113,6 @@ impl Loaded {
         self.hooks.iter().map(Hook::listing).collect()
     }
 
-    /// The same for a door of this version: a hook whose handler cannot run here becomes a problem.
-    #[must_use]
-    pub fn runnable(mut self) -> Loaded {
-        let (hooks, refused): (Vec<Hook>, Vec<Hook>) =
-            self.hooks.into_iter().partition(|hook| matches!(hook.work, Work::Actions(_)));
-        for hook in refused {
-            let kind = hook.listing().handler;
-            self.problems.push(Problem {
-                hook: Some(define::HookRef { index: hook.index, label: Some(hook.name.to_string()) }),
-                field: Some("handler".into()),
-                help: Some("take the hook out, or set `enabled` to false".into()),
-                ..Problem::of_file(
-                    &hook.file,
-                    format!("handlers of type `{kind}` cannot run in this version yet"),
-                )
-            });
-        }
-        Loaded { hooks, ..self }
-    }
-
     /// The set to use under a policy, with all problems; with `Refuse` any problem means no set.
     pub fn into_set(self, on_invalid: OnInvalid) -> (Option<HookSet>, Vec<Problem>) {
         let mut problems = self.problems;
@@ -223,6 +203,7 @@ fn plain(error: &std::io::Error) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::workshop::Workshop;
 
     fn folder(files: &[(&str, &[u8])]) -> tempfile::TempDir {
         let dir = tempfile::tempdir().unwrap();
@@ -291,7 +272,7 @@ mod tests {
         let dir = folder(&[("a.json", A), ("l.json", text)]);
         let loaded = HookFolder::new(dir.path()).load();
         assert_eq!(loaded.listing().len(), 2);
-        let (set, problems) = loaded.runnable().into_set(OnInvalid::Refuse);
+        let (set, problems) = Workshop::empty().equip(loaded).into_set(OnInvalid::Refuse);
         assert!(set.is_none());
         assert!(problems[0].to_string().contains("`script` cannot run"), "{}", problems[0]);
     }

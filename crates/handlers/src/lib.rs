@@ -1,7 +1,8 @@
-//! Where hooks come from: [`folder`] reads a directory of hook files and hands their text to
-//! [`hookgate_core::define`].
+//! Where hooks come from, and what lifecycle hooks run.
 //!
-//! The handlers that lifecycle hooks run (script, command, http, prompt) will live here too. Until they do, a
-//! lifecycle hook is read and listed, and a door refuses to run with it: see [`folder::Loaded::runnable`].
+//! [`folder`] reads a directory of hook files and hands their text to [`hookgate_core::define`]; [`workshop`] gives
+//! each lifecycle hook the handler that it names; [`clock`] is the time that core's chains run on.
 
+pub mod clock;
 pub mod folder;
+pub mod workshop;

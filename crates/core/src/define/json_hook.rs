@@ -61,6 +61,7 @@ pub(super) fn read(
         priority: 0,
         reach: Reach::Global,
         work: Work::Actions(actions),
+        mutable_fields: Vec::new(),
         source: written.source,
     };
     Some(enabled.then_some(hook))

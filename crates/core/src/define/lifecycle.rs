@@ -15,8 +15,10 @@
 //! | `handler` | `script`, `command`, `http`, `prompt`, each with its fields | required |
 
 use super::{Fields, Report, Written, json_hook};
+use crate::expr::Condition;
 use crate::handler::{CommandStart, Fallback, HandlerKind, HandlerSpec, HandlerType, Mode, ScriptText};
-use crate::hook::{Hook, Listens, Reach, Scope, Work};
+use crate::hook::{Hook, Listens, Reach, Scope, Source, Work};
+use crate::pattern::Pattern;
 use crate::point::Point;
 use crate::word::Word;
 use std::collections::BTreeMap;
@@ -31,13 +33,15 @@ pub(super) fn read(fields: Fields<'_>, written: &Written<'_>, warnings: &Report<
     let label = fields.text("label").unwrap_or_default().to_owned();
     let enabled = fields.flag("enabled").unwrap_or(true);
     let point = point(&fields);
-    let matcher = json_hook::pattern(&fields, "matcher", warnings);
-    let if_expr = fields.text("if_expr").map(str::to_owned);
+    let matcher = matcher(&fields, point, warnings);
+    let if_expr = condition(&fields);
+    let mutable_fields = mutable_fields(&fields, written.source);
     let priority = fields.number("priority").unwrap_or(0);
     let reach = reach(&fields);
     let timeout = timeout(&fields);
     let on_timeout = fields.word("on_timeout").unwrap_or(Fallback::Block);
     let on_error = fields.word("on_error").unwrap_or(on_timeout);
+    let withholds = fields.has("on_timeout") && on_timeout == Fallback::Block;
     let mode = fields.word("mode").unwrap_or(Mode::Append);
     if fields.has("mode") && point.is_some_and(|point| point != Point::PreResponse) {
         fields.refuse("mode", "only a hook on pre_response has a mode".into(), None);
@@ -56,10 +60,60 @@ pub(super) fn read(fields: Fields<'_>, written: &Written<'_>, warnings: &Report<
         max_triggers: None,
         priority,
         reach: reach?,
-        work: Work::Handler(HandlerSpec { kind: kind?, timeout, on_timeout, on_error, mode }),
+        work: Work::Handler {
+            spec: HandlerSpec { kind: kind?, timeout, on_timeout, on_error, mode, withholds },
+            run: None,
+        },
+        mutable_fields,
         source: written.source,
     };
     Some(enabled.then_some(hook))
+}
+
+/// A pattern for the whole tool name, at points that have one.
+fn matcher(fields: &Fields<'_>, point: Option<Point>, warnings: &Report<'_>) -> Option<Pattern> {
+    let pattern = json_hook::pattern(fields, "matcher", warnings)?;
+    let has_tool = |point| matches!(point, Point::PreToolUse | Point::PostToolUse | Point::ToolError);
+    if let Some(point) = point.filter(|point| !has_tool(*point)) {
+        fields.refuse("matcher", format!("a matcher names tools, and `{point}` has none"), None);
+    }
+    if let Some(likely) = glob_meant(pattern.source()) {
+        let note = format!(
+            "`{}` is a pattern, not a file glob, and matches no such tool; `{likely}` was probably meant",
+            pattern.source()
+        );
+        warnings.add(fields.place_of("matcher"), "matcher", note, None);
+    }
+    Some(pattern)
+}
+
+/// `mcp__*` matches `mcp_`, `mcp__`, `mcp___`…, which nobody means.
+fn glob_meant(source: &str) -> Option<String> {
+    let before = source.strip_suffix('*')?;
+    let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '/' | ':');
+    (before.is_empty() || before.chars().all(plain)).then(|| format!("{before}.*"))
+}
+
+fn condition(fields: &Fields<'_>) -> Option<Condition> {
+    match Condition::parse(fields.text("if_expr").filter(|text| !text.is_empty())?) {
+        Ok(condition) => Some(condition),
+        Err(why) => {
+            fields.refuse("if_expr", why, None);
+            None
+        }
+    }
+}
+
+/// The fields that a built-in hook may change. In a user's file the key does not exist.
+fn mutable_fields(fields: &Fields<'_>, source: Source) -> Vec<String> {
+    if source != Source::Builtin {
+        return Vec::new();
+    }
+    let wrap = |path: String| match path.split('.').next() {
+        Some("toolInput" | "rawInput") => path,
+        _ => format!("toolInput.{path}"),
+    };
+    fields.texts("mutable_fields").into_iter().map(wrap).collect()
 }
 
 /// Message and chunk belong to JSON hooks; the other points are the lifecycle's.

@@ -1,0 +1,249 @@
+//! Conditions: CEL over the event, bounded so that none can run away.
+//!
+//! CEL has no cost limit of its own, so a condition is short, loops at most one level deep, and sees lists of a
+//! bounded length. One that cannot be answered is [`Fit::Unsure`]: it never excuses a hook.
+
+use crate::facts::Facts;
+use cel::common::ast::{EntryExpr, Expr, IdedEntryExpr, IdedExpr};
+use cel::{Context, Env, Program, Value as Cel};
+use serde_json::{Map, Value};
+use std::fmt;
+use std::sync::Arc;
+
+/// Longer texts overflow the parser's stack long before they mean anything.
+const LONGEST_SOURCE: usize = 1024;
+/// Deeper brackets than this are refused before they reach the parser.
+const DEEPEST: usize = 32;
+/// Longer lists of an event are not looped over.
+const LONGEST_LIST: usize = 1000;
+
+/// The names that a condition may use, and the member that each stands for.
+const ROOTS: [(&str, &str); 24] = [
+    ("event", "event"),
+    ("eventId", "eventId"),
+    ("event_id", "eventId"),
+    ("toolName", "toolName"),
+    ("tool_name", "toolName"),
+    ("toolInput", "toolInput"),
+    ("tool_input", "toolInput"),
+    ("toolOutput", "toolOutput"),
+    ("tool_output", "toolOutput"),
+    ("rawInput", "rawInput"),
+    ("raw_input", "rawInput"),
+    ("prompt", "rawInput"),
+    ("response", "response"),
+    ("sessionId", "sessionId"),
+    ("session_id", "sessionId"),
+    ("tenantId", "tenantId"),
+    ("tenant_id", "tenantId"),
+    ("agentId", "agentId"),
+    ("agent_id", "agentId"),
+    ("depth", "depth"),
+    ("subagent", "subagent"),
+    ("nativeToolName", "nativeToolName"),
+    ("native_tool_name", "nativeToolName"),
+    ("sub_agent", "subagent"),
+];
+
+/// The members that are objects where an event has them.
+const OBJECTS: [&str; 3] = ["toolInput", "toolOutput", "subagent"];
+
+/// Whether a filter lets an event through.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Fit {
+    /// It does not concern the hook.
+    No,
+    /// It does.
+    Yes,
+    /// It could not be told, for this reason; the hook runs.
+    Unsure(String),
+}
+
+/// A compiled condition.
+pub struct Condition {
+    source: String,
+    program: Program,
+    environment: Arc<Env>,
+    roots: Vec<(String, &'static str)>,
+}
+
+impl Condition {
+    /// Compiles a condition. The error is one sentence, and says what is allowed.
+    pub fn parse(source: &str) -> Result<Condition, String> {
+        if source.len() > LONGEST_SOURCE {
+            return Err(format!("longer than {LONGEST_SOURCE} bytes"));
+        }
+        if deepest(source) > DEEPEST {
+            return Err(format!("brackets nest deeper than {DEEPEST}"));
+        }
+        let program = Program::compile(source).map_err(|error| {
+            let text = error.to_string();
+            format!("not a CEL expression: {}", text.lines().next().unwrap_or_default())
+        })?;
+        if loops(program.expression()) > 1 {
+            return Err("loops (all, exists, map, filter) may not be nested".into());
+        }
+        let mut roots = Vec::new();
+        for name in program.references().variables() {
+            match ROOTS.iter().find(|(root, _)| *root == name) {
+                Some((root, member)) => roots.push(((*root).to_owned(), *member)),
+                None if is_bound_inside(program.expression(), name) => {}
+                None => {
+                    let known: Vec<&str> =
+                        ROOTS.iter().filter(|(root, member)| root == member).map(|(r, _)| *r).collect();
+                    return Err(format!("unknown name `{name}`; expected one of {}", known.join(", ")));
+                }
+            }
+        }
+        Ok(Condition { source: source.to_owned(), program, environment: Arc::new(Env::stdlib()), roots })
+    }
+
+    /// The written text.
+    pub fn source(&self) -> &str {
+        &self.source
+    }
+
+    /// Answers it for one event.
+    pub fn fits(&self, facts: &Facts) -> Fit {
+        let mut context = Context::with_env(self.environment.clone());
+        for (name, member) in &self.roots {
+            let value = match facts.get(member) {
+                Some(value) if longest_list(value) > LONGEST_LIST => {
+                    return Fit::Unsure(format!("`{name}` has a list of more than {LONGEST_LIST} items"));
+                }
+                Some(value) => cel::to_value(value).unwrap_or(Cel::Null),
+                // so that `has(toolOutput.text)` is a plain no where there is no output
+                None if OBJECTS.contains(member) => cel::to_value(Map::new()).unwrap_or(Cel::Null),
+                None => Cel::Null,
+            };
+            context.add_variable_from_value(name.as_str(), value);
+        }
+        match self.program.execute(&context) {
+            Ok(Cel::Bool(true)) => Fit::Yes,
+            Ok(Cel::Bool(false)) => Fit::No,
+            Ok(_) => Fit::Unsure("the answer is not yes or no".into()),
+            Err(error) => Fit::Unsure(error.to_string()),
+        }
+    }
+}
+
+impl fmt::Debug for Condition {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Condition").field(&self.source).finish()
+    }
+}
+
+/// How deep brackets nest outside texts, roughly: texts with escapes may count too much, never too little.
+fn deepest(source: &str) -> usize {
+    let (mut depth, mut most) = (0usize, 0usize);
+    for byte in source.bytes() {
+        match byte {
+            b'(' | b'[' | b'{' => {
+                depth = depth.saturating_add(1);
+                most = most.max(depth);
+            }
+            b')' | b']' | b'}' => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+    }
+    most
+}
+
+fn longest_list(value: &Value) -> usize {
+    match value {
+        Value::Array(items) => items.iter().map(longest_list).max().unwrap_or(0).max(items.len()),
+        Value::Object(members) => members.values().map(longest_list).max().unwrap_or(0).max(members.len()),
+        _ => 0,
+    }
+}
+
+/// How many loops stand inside each other.
+fn loops(expr: &IdedExpr) -> usize {
+    let inside = children(expr).into_iter().map(loops).max().unwrap_or(0);
+    inside.saturating_add(usize::from(matches!(expr.expr, Expr::Comprehension(_))))
+}
+
+/// True if a loop of the expression gives this name to its items.
+fn is_bound_inside(expr: &IdedExpr, name: &str) -> bool {
+    let here = matches!(&expr.expr, Expr::Comprehension(c) if c.iter_var == name || c.accu_var == name || c.iter_var2.as_deref() == Some(name));
+    here || children(expr).into_iter().any(|child| is_bound_inside(child, name))
+}
+
+fn children(expr: &IdedExpr) -> Vec<&IdedExpr> {
+    match &expr.expr {
+        Expr::Call(call) => call.target.iter().map(|target| &**target).chain(&call.args).collect(),
+        Expr::Comprehension(c) => vec![&c.iter_range, &c.accu_init, &c.loop_cond, &c.loop_step, &c.result],
+        Expr::List(list) => list.elements.iter().collect(),
+        Expr::Select(select) => vec![&select.operand],
+        Expr::Map(map) => map.entries.iter().flat_map(entry_children).collect(),
+        Expr::Struct(made) => made.entries.iter().flat_map(entry_children).collect(),
+        Expr::Unspecified | Expr::Ident(_) | Expr::Literal(_) => Vec::new(),
+    }
+}
+
+fn entry_children(entry: &IdedEntryExpr) -> Vec<&IdedExpr> {
+    match &entry.expr {
+        EntryExpr::StructField(field) => vec![&field.value],
+        EntryExpr::MapEntry(entry) => vec![&entry.key, &entry.value],
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::facts::{GateEvent, Head};
+    use serde_json::json;
+
+    fn facts(tool_input: Value) -> Facts {
+        let head = Head { session_id: "s".into(), depth: 1, ..Head::default() };
+        Facts::of_gate(&head, GateEvent::PreToolUse { tool_name: "exec".into(), tool_input })
+    }
+
+    fn check(source: &str, want: &str) {
+        let fit = Condition::parse(source)
+            .unwrap()
+            .fits(&facts(json!({"path": "/etc/x", "flags": ["a", "force"], "n": 3})));
+        let got = match fit {
+            Fit::No => "no",
+            Fit::Yes => "yes",
+            Fit::Unsure(_) => "unsure",
+        };
+        assert_eq!(got, want, "{source}: {fit:?}");
+    }
+
+    #[test]
+    fn answers() {
+        check("toolInput.path.startsWith('/etc')", "yes");
+        check("tool_name == 'exec' && depth == 1", "yes");
+        check("'force' in toolInput.flags", "yes");
+        check("toolInput.flags.exists(f, f == 'force')", "yes");
+        check("toolInput.n > 5", "no");
+        check("has(toolInput.nope) && toolInput.nope == 1", "no");
+        check("has(toolOutput.text)", "no");
+        check("toolInput.nope == 1 || true", "yes");
+        check("toolInput.nope == 1 && false", "no");
+    }
+
+    #[test]
+    fn what_cannot_be_answered_is_unsure() {
+        check("toolInput.nope.startsWith('/etc')", "unsure");
+        check("toolInput.path", "unsure");
+        check("toolInput.n.startsWith('x')", "unsure");
+        check("toolOutput.text == 'x'", "unsure");
+    }
+
+    #[test]
+    fn what_could_run_away_is_refused() {
+        let refused = |source: &str, word: &str| {
+            let error = Condition::parse(source).unwrap_err();
+            assert!(error.contains(word), "{error}");
+        };
+        refused("tool_nmae == 'exec'", "unknown name `tool_nmae`");
+        refused("toolName ==", "not a CEL expression");
+        refused(&format!("true{}", " && true".repeat(200)), "longer than 1024 bytes");
+        refused(&"(".repeat(40), "nest deeper");
+        refused("toolInput.flags.exists(a, toolInput.flags.exists(b, a == b))", "nested");
+        let long = Condition::parse("toolInput.flags.exists(f, f == 1)").unwrap();
+        assert!(matches!(long.fits(&facts(json!({"flags": vec![0; 2000]}))), Fit::Unsure(_)));
+    }
+}

@@ -1,0 +1,220 @@
+//! An event of the lifecycle as conditions, handlers and records see it.
+
+use crate::point::Point;
+use crate::word::Word;
+use serde_json::{Map, Value};
+
+/// Whom an event is about. Ids come from the caller; the engine makes none.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Head {
+    /// The same for a retry of the same event: its record is written once.
+    pub event_id: String,
+    /// The session.
+    pub session_id: String,
+    /// The tenant, where there are several.
+    pub tenant_id: Option<String>,
+    /// The agent, where there are several.
+    pub agent_id: Option<String>,
+    /// 0 for the user's agent, 1 for its sub-agents, and so on.
+    pub depth: u32,
+}
+
+/// An event whose verdict somebody waits for.
+#[derive(Debug, Clone, PartialEq)]
+pub enum GateEvent {
+    /// What the user wrote is about to enter.
+    UserPromptSubmit {
+        /// The text.
+        raw_input: String,
+    },
+    /// A tool is about to run.
+    PreToolUse {
+        /// Its name.
+        tool_name: String,
+        /// Its arguments.
+        tool_input: Value,
+    },
+    /// A sub-agent is about to start.
+    SubagentStart {
+        /// Who, and with which task.
+        subagent: Value,
+    },
+}
+
+/// An event that something may be added to.
+#[derive(Debug, Clone, PartialEq)]
+pub enum ShapeEvent {
+    /// The answer is about to be delivered.
+    PreResponse {
+        /// Its text.
+        response: String,
+    },
+}
+
+/// An event of the lifecycle that is only watched.
+#[derive(Debug, Clone, PartialEq)]
+pub enum LifeEvent {
+    /// A session begins.
+    SessionStart,
+    /// A tool ran.
+    PostToolUse {
+        /// Its name.
+        tool_name: String,
+        /// Its arguments.
+        tool_input: Value,
+        /// What it gave.
+        tool_output: Value,
+    },
+    /// A tool failed.
+    ToolError {
+        /// Its name.
+        tool_name: String,
+        /// Its arguments.
+        tool_input: Value,
+        /// What it said.
+        error: String,
+    },
+    /// The turn is over.
+    Stop,
+    /// The session is over.
+    SessionEnd,
+    /// A sub-agent ended.
+    SubagentStop {
+        /// Who, and with which result.
+        subagent: Value,
+    },
+}
+
+impl GateEvent {
+    /// Where it happens.
+    pub fn point(&self) -> Point {
+        match self {
+            GateEvent::UserPromptSubmit { .. } => Point::UserPromptSubmit,
+            GateEvent::PreToolUse { .. } => Point::PreToolUse,
+            GateEvent::SubagentStart { .. } => Point::SubagentStart,
+        }
+    }
+}
+
+impl LifeEvent {
+    /// Where it happens.
+    pub fn point(&self) -> Point {
+        match self {
+            LifeEvent::SessionStart => Point::SessionStart,
+            LifeEvent::PostToolUse { .. } => Point::PostToolUse,
+            LifeEvent::ToolError { .. } => Point::ToolError,
+            LifeEvent::Stop => Point::Stop,
+            LifeEvent::SessionEnd => Point::SessionEnd,
+            LifeEvent::SubagentStop { .. } => Point::SubagentStop,
+        }
+    }
+}
+
+/// The members that an event can have beside its head. Also the order in which they are shown.
+pub(crate) const INPUT_MEMBERS: [&str; 7] =
+    ["event", "toolName", "toolInput", "toolOutput", "rawInput", "response", "subagent"];
+
+/// One event, as a JSON object.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Facts {
+    point: Point,
+    head: Head,
+    members: Map<String, Value>,
+}
+
+impl Facts {
+    fn new(point: Point, head: &Head, members: impl IntoIterator<Item = (&'static str, Value)>) -> Facts {
+        let mut all = Map::new();
+        all.insert("event".into(), point.as_str().into());
+        all.insert("eventId".into(), head.event_id.as_str().into());
+        all.insert("sessionId".into(), head.session_id.as_str().into());
+        for (key, value) in [("tenantId", &head.tenant_id), ("agentId", &head.agent_id)] {
+            if let Some(value) = value {
+                all.insert(key.into(), value.as_str().into());
+            }
+        }
+        all.extend(members.into_iter().map(|(key, value)| (key.to_owned(), value)));
+        all.insert("depth".into(), head.depth.into());
+        Facts { point, head: head.clone(), members: all }
+    }
+
+    /// The facts of a gate's event.
+    pub fn of_gate(head: &Head, event: GateEvent) -> Facts {
+        match event {
+            GateEvent::UserPromptSubmit { raw_input } => {
+                Facts::new(Point::UserPromptSubmit, head, [("rawInput", raw_input.into())])
+            }
+            GateEvent::PreToolUse { tool_name, tool_input } => {
+                let members = [("toolName", tool_name.into()), ("toolInput", tool_input)];
+                Facts::new(Point::PreToolUse, head, members)
+            }
+            GateEvent::SubagentStart { subagent } => {
+                Facts::new(Point::SubagentStart, head, [("subagent", subagent)])
+            }
+        }
+    }
+
+    /// The facts of an answer.
+    pub fn of_shape(head: &Head, event: ShapeEvent) -> Facts {
+        let ShapeEvent::PreResponse { response } = event;
+        Facts::new(Point::PreResponse, head, [("response", response.into())])
+    }
+
+    /// The facts of what is only watched.
+    pub fn of_life(head: &Head, event: LifeEvent) -> Facts {
+        match event {
+            LifeEvent::SessionStart => Facts::new(Point::SessionStart, head, []),
+            LifeEvent::PostToolUse { tool_name, tool_input, tool_output } => {
+                let members =
+                    [("toolName", tool_name.into()), ("toolInput", tool_input), ("toolOutput", tool_output)];
+                Facts::new(Point::PostToolUse, head, members)
+            }
+            LifeEvent::ToolError { tool_name, tool_input, error } => {
+                let output = serde_json::json!({"error": error});
+                let members =
+                    [("toolName", tool_name.into()), ("toolInput", tool_input), ("toolOutput", output)];
+                Facts::new(Point::ToolError, head, members)
+            }
+            LifeEvent::Stop => Facts::new(Point::Stop, head, []),
+            LifeEvent::SessionEnd => Facts::new(Point::SessionEnd, head, []),
+            LifeEvent::SubagentStop { subagent } => {
+                Facts::new(Point::SubagentStop, head, [("subagent", subagent)])
+            }
+        }
+    }
+
+    /// Where it happens.
+    pub fn point(&self) -> Point {
+        self.point
+    }
+
+    /// Whom it is about.
+    pub fn head(&self) -> &Head {
+        &self.head
+    }
+
+    /// A member, by the name that hooks use.
+    pub fn get(&self, name: &str) -> Option<&Value> {
+        self.members.get(name)
+    }
+
+    /// The tool's name; empty at points that have no tool.
+    pub fn tool_name(&self) -> &str {
+        self.get("toolName").and_then(Value::as_str).unwrap_or_default()
+    }
+
+    /// The whole event as an object.
+    pub fn members(&self) -> &Map<String, Value> {
+        &self.members
+    }
+
+    /// The event as JSON text, as handlers get it.
+    pub fn to_json(&self) -> String {
+        serde_json::to_string(&self.members).unwrap_or_default()
+    }
+
+    /// Puts a changed member in place. Only the guard may decide to.
+    pub(crate) fn set(&mut self, name: &str, value: Value) {
+        self.members.insert(name.to_owned(), value);
+    }
+}

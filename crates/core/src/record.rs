@@ -1,0 +1,213 @@
+//! What is kept of a hook's run: one record for each hook that ran, whatever the outcome. Only here is input hashed.
+
+use crate::canonical;
+use crate::effect::HookName;
+use crate::facts::{Facts, INPUT_MEMBERS};
+use crate::future::BoxFuture;
+use crate::verdict::{Cause, Decision};
+use sha2::{Digest, Sha256};
+use std::collections::{HashSet, VecDeque};
+use std::fmt::Write;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+/// Characters of an error that are kept in the open.
+const LONGEST_ERROR: usize = 256;
+
+/// One run of one hook.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Record {
+    /// The hook's key.
+    pub hook: Arc<str>,
+    /// Its name for people, which survives the hook.
+    pub label: HookName,
+    /// The session.
+    pub session_id: String,
+    /// The tenant.
+    pub tenant_id: Option<String>,
+    /// The agent.
+    pub agent_id: Option<String>,
+    /// The event's id; with the hook's key it makes the record unique.
+    pub event_id: String,
+    /// The point.
+    pub event: &'static str,
+    /// The tool, at points that have one.
+    pub tool_name: Option<String>,
+    /// SHA-256 over the canonical JSON of the input as the hook saw it.
+    pub input_hash: String,
+    /// How it ended.
+    pub decision: Decision,
+    /// What lies behind a decision that is not the hook's own.
+    pub cause: Option<Cause>,
+    /// How long it took.
+    pub duration: Duration,
+    /// What went wrong: no credentials, at most 256 characters.
+    pub error: Option<String>,
+    /// The same in full, for the sealed column.
+    pub error_detail: Option<String>,
+    /// Fields that the hook wanted to change and may not.
+    pub refused_fields: Vec<String>,
+    /// Tokens that a question to a model cost.
+    pub tokens: Option<u64>,
+}
+
+/// Keeps records. A gate waits for it: when the future is done, the record is as safe as the store promises.
+pub trait Recorder: Send + Sync + std::fmt::Debug {
+    /// Keeps one record; a second one of the same hook and event is dropped.
+    fn record(&self, record: Record) -> BoxFuture<'_, Result<(), RecordError>>;
+}
+
+/// The record could not be kept; a gate must not go on without it.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct RecordError(pub String);
+
+/// `input_hash` of an event, in lower-case hex.
+pub fn input_hash(facts: &Facts) -> String {
+    let mut canonical = Vec::with_capacity(256);
+    let members = INPUT_MEMBERS.iter().filter_map(|name| Some((*name, facts.get(name)?)));
+    canonical::write_object(members, &mut canonical);
+    let mut hex = String::with_capacity(64);
+    for byte in Sha256::digest(&canonical) {
+        let _ = write!(hex, "{byte:02x}");
+    }
+    hex
+}
+
+/// An error's text as it may stand in the open: credentials and addresses out first, then cut between characters.
+pub fn open_text(error: &str) -> String {
+    let clean = redact(error);
+    match clean.char_indices().nth(LONGEST_ERROR.saturating_sub(1)) {
+        Some((edge, last)) if edge.saturating_add(last.len_utf8()) < clean.len() => {
+            let mut cut = clean.get(..edge).unwrap_or_default().to_owned();
+            cut.push('…');
+            cut
+        }
+        _ => clean,
+    }
+}
+
+/// Takes what looks like a credential or a mail address out, word by word.
+fn redact(text: &str) -> String {
+    const SECRET_WORDS: [&str; 9] =
+        ["token", "key", "secret", "password", "passwd", "pwd", "authorization", "cookie", "credential"];
+    let mut out = String::with_capacity(text.len());
+    let mut after_scheme = false;
+    for piece in
+        text.split_inclusive(|c: char| c.is_whitespace() || matches!(c, ',' | ';' | '(' | ')' | '<' | '>'))
+    {
+        let word = piece
+            .trim_end_matches(|c: char| c.is_whitespace() || matches!(c, ',' | ';' | '(' | ')' | '<' | '>'));
+        let rest = piece.get(word.len()..).unwrap_or_default();
+        let lower = word.to_lowercase();
+        let named = word.split_once(['=', ':']).filter(|(name, value)| {
+            let name = name.to_lowercase();
+            !value.is_empty() && SECRET_WORDS.iter().any(|secret| name.contains(secret))
+        });
+        if after_scheme && word.len() >= 6 {
+            out.push_str("[redacted]");
+        } else if let Some((name, _)) = named {
+            out.push_str(name);
+            out.push_str("=[redacted]");
+        } else if is_mail_address(word) || looks_random(word) {
+            out.push_str("[redacted]");
+        } else {
+            out.push_str(word);
+        }
+        let scheme = lower.trim_end_matches(':');
+        let announces =
+            lower.ends_with([':', '=']) && SECRET_WORDS.iter().any(|secret| lower.contains(secret));
+        after_scheme = matches!(scheme, "bearer" | "basic" | "token") || announces;
+        out.push_str(rest);
+    }
+    out
+}
+
+fn is_mail_address(word: &str) -> bool {
+    word.split_once('@')
+        .is_some_and(|(name, host)| !name.is_empty() && host.contains('.') && !name.contains('/'))
+        || (word.contains("://") && word.split_once("://").is_some_and(|(_, rest)| rest.contains('@')))
+}
+
+/// Long words of letters and digits mixed, as keys are; paths and plain words are not.
+fn looks_random(word: &str) -> bool {
+    let key_like = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '+' | '=' | '.');
+    word.len() >= 20
+        && word.chars().all(key_like)
+        && word.chars().any(|c| c.is_ascii_digit())
+        && word.chars().any(|c| c.is_ascii_alphabetic())
+        || ["sk-", "ghp_", "gho_", "xoxb-", "xoxp-", "AKIA", "eyJ"]
+            .iter()
+            .any(|head| word.starts_with(head) && word.len() > 12)
+}
+
+/// Keeps the newest records in memory: for tests, and for doors without a store.
+#[derive(Debug)]
+pub struct Memory {
+    newest: usize,
+    kept: Mutex<Kept>,
+}
+
+#[derive(Debug, Default)]
+struct Kept {
+    records: VecDeque<Record>,
+    seen: HashSet<(Arc<str>, String)>,
+}
+
+impl Memory {
+    /// Keeps at most `newest` records.
+    pub fn new(newest: usize) -> Memory {
+        Memory { newest, kept: Mutex::default() }
+    }
+
+    /// What is kept, oldest first.
+    pub fn records(&self) -> Vec<Record> {
+        self.kept.lock().unwrap_or_else(PoisonError::into_inner).records.iter().cloned().collect()
+    }
+}
+
+impl Recorder for Memory {
+    fn record(&self, record: Record) -> BoxFuture<'_, Result<(), RecordError>> {
+        let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        if kept.seen.insert((record.hook.clone(), record.event_id.clone())) {
+            kept.records.push_back(record);
+            if kept.records.len() > self.newest
+                && let Some(oldest) = kept.records.pop_front()
+            {
+                kept.seen.remove(&(oldest.hook, oldest.event_id));
+            }
+        }
+        Box::pin(std::future::ready(Ok(())))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn credentials_do_not_stay_in_the_open() {
+        for (text, gone) in [
+            ("401 for Bearer abcdefgh12345678 of user@example.test", "abcdefgh12345678"),
+            ("401 for Bearer abcdefgh12345678 of user@example.test", "user@example.test"),
+            ("token=tok_12345 refused", "tok_12345"),
+            ("api_key: hunter22 is wrong", "hunter22"),
+            ("https://user:pw@host.example/x failed", "pw@host"),
+            ("bad sk-proj-0000000000000000", "sk-proj"),
+        ] {
+            let open = open_text(text);
+            assert!(!open.contains(gone), "{open}");
+            assert!(open.contains("[redacted]"), "{open}");
+        }
+        assert_eq!(open_text("connection refused (os error 111)"), "connection refused (os error 111)");
+        assert_eq!(open_text("/srv/app/hooks/check.sh: not found"), "/srv/app/hooks/check.sh: not found");
+    }
+
+    #[test]
+    fn errors_are_cut_between_characters() {
+        let open = open_text(&"中".repeat(300));
+        assert_eq!(open.chars().count(), 256);
+        assert!(open.ends_with("中…"));
+        assert_eq!(open_text(&"中".repeat(256)).chars().count(), 256);
+    }
+}
