@@ -60,7 +60,10 @@ fn cargo(args: &[&str]) -> io::Result<bool> {
 }
 
 fn has(tool: &str) -> bool {
-    Command::new(cargo_program()).args([tool, "--version"]).output().is_ok_and(|output| output.status.success())
+    Command::new(cargo_program())
+        .args([tool, "--version"])
+        .output()
+        .is_ok_and(|output| output.status.success())
 }
 
 /// The cargo that started us.

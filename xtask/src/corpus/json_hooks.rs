@@ -44,10 +44,12 @@ fn play(test: &Value) -> Result<(), String> {
         loaded(list(expect, "loaded"), &service)?;
     }
     if expect.get("history").is_some() {
-        messages_match(list(expect, "history"), &service.history()).map_err(|why| format!("history: {why}"))?;
+        messages_match(list(expect, "history"), &service.history())
+            .map_err(|why| format!("history: {why}"))?;
     }
     if expect.get("queue_left").is_some() {
-        messages_match(list(expect, "queue_left"), &service.queue()).map_err(|why| format!("queue: {why}"))?;
+        messages_match(list(expect, "queue_left"), &service.queue())
+            .map_err(|why| format!("queue: {why}"))?;
     }
     if let Some(want) = expect.get("tools_run") {
         let got = json!(*ran.lock().unwrap_or_else(PoisonError::into_inner));
@@ -142,7 +144,8 @@ fn see(event: &ChatEvent<'_>) -> Option<Seen> {
 }
 
 fn steps(test: &Value, service: &ChatService) -> Result<Vec<Result<Outcome, SendError>>, String> {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().map_err(|e| e.to_string())?;
+    let runtime =
+        tokio::runtime::Builder::new_current_thread().enable_time().build().map_err(|e| e.to_string())?;
     let mut outcomes = Vec::new();
     for step in list(test, "session") {
         if let Some(message) = step.get("chat") {
@@ -178,7 +181,11 @@ pub(super) fn as_chunk(chunk: &Value) -> Result<Chunk<'_>, String> {
         Some("content") => Ok(Chunk::Content(whole)),
         Some("reasoning") => Ok(Chunk::Reasoning(whole)),
         Some("tool_call_delta") => Ok(Chunk::ToolCallDelta {
-            index: chunk.get("index").and_then(Value::as_u64).and_then(|i| u32::try_from(i).ok()).unwrap_or(0),
+            index: chunk
+                .get("index")
+                .and_then(Value::as_u64)
+                .and_then(|i| u32::try_from(i).ok())
+                .unwrap_or(0),
             id: text("toolCallId"),
             text: whole,
         }),
@@ -225,7 +232,9 @@ fn effect_matches(want: &Value, got: &Seen) -> Result<(), String> {
         Seen::Queued(message) if want.get("queued").is_some() => {
             message_matches(want.get("queued").unwrap_or(&Value::Null), message)
         }
-        Seen::Request(messages) if want.get("request").is_some() => messages_match(list(want, "request"), messages),
+        Seen::Request(messages) if want.get("request").is_some() => {
+            messages_match(list(want, "request"), messages)
+        }
         other => Err(format!("wanted {want}, got {}", shown(other))),
     }
 }

@@ -85,7 +85,9 @@ fn run_file(path: &Path, report: &mut dyn FnMut(&str, Verdict) -> io::Result<()>
                 let id = test.get("id").and_then(Value::as_str).unwrap_or(&fallback).to_owned();
                 report(&id, run_one(&test))?;
             }
-            Err(error) => report(&format!("{name}:{}", line + 1), Verdict::Failed(format!("not JSON: {error}")))?,
+            Err(error) => {
+                report(&format!("{name}:{}", line + 1), Verdict::Failed(format!("not JSON: {error}")))?
+            }
         }
     }
     Ok(())
@@ -112,7 +114,8 @@ fn files_under(path: &Path) -> io::Result<Vec<PathBuf>> {
         return Ok(vec![path.to_owned()]);
     }
     let mut files = Vec::new();
-    let mut entries: Vec<PathBuf> = std::fs::read_dir(path)?.map(|entry| Ok(entry?.path())).collect::<io::Result<_>>()?;
+    let mut entries: Vec<PathBuf> =
+        std::fs::read_dir(path)?.map(|entry| Ok(entry?.path())).collect::<io::Result<_>>()?;
     entries.sort();
     for entry in entries {
         if entry.is_dir() {

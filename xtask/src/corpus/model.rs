@@ -68,7 +68,11 @@ fn delta(chunk: &Value) -> Result<Delta, Error> {
         Some("content") => Ok(Delta::Content(whole())),
         Some("reasoning") => Ok(Delta::Reasoning(whole())),
         Some("tool_call_delta") => Ok(Delta::ToolCall {
-            index: chunk.get("index").and_then(Value::as_u64).and_then(|i| u32::try_from(i).ok()).unwrap_or(0),
+            index: chunk
+                .get("index")
+                .and_then(Value::as_u64)
+                .and_then(|i| u32::try_from(i).ok())
+                .unwrap_or(0),
             id: text("toolCallId"),
             name: text("name"),
             arguments: whole(),

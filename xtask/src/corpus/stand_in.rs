@@ -17,7 +17,9 @@ pub(super) fn bytes(value: &Value) -> Result<Vec<u8>, String> {
 pub(super) fn expand(value: &Value, dir: &str) -> Result<Value, String> {
     match value {
         Value::String(text) => Ok(Value::String(text.replace("{dir}", dir))),
-        Value::Array(items) => items.iter().map(|item| expand(item, dir)).collect::<Result<_, _>>().map(Value::Array),
+        Value::Array(items) => {
+            items.iter().map(|item| expand(item, dir)).collect::<Result<_, _>>().map(Value::Array)
+        }
         Value::Object(members) if members.contains_key("b64") => {
             Ok(Value::String(String::from_utf8_lossy(&bytes(value)?).into_owned()))
         }

@@ -49,10 +49,14 @@ fn one(key: &str, want: &Value, seen: &Seen) -> Result<(), String> {
         "fired" => equal(want, json!(seen.fired)),
         "log" => equal(want, json!(logged())),
         "log_count" => equal(want, json!(seen.log.len())),
-        "log_contains" => contains(want, &seen.log.iter().map(|(_, text)| text.as_str()).collect::<Vec<_>>().join("\n")),
+        "log_contains" => {
+            contains(want, &seen.log.iter().map(|(_, text)| text.as_str()).collect::<Vec<_>>().join("\n"))
+        }
         "log_bytes_max" => at_most(want, seen.log.iter().map(|(_, text)| text.len()).max().unwrap_or(0)),
         "queued" => queued(want, &seen.queued),
-        "interrupted" => equal(want, json!(seen.interrupted_at_chunk.is_some() || seen.result == "interrupted")),
+        "interrupted" => {
+            equal(want, json!(seen.interrupted_at_chunk.is_some() || seen.result == "interrupted"))
+        }
         "interrupted_at_chunk" => equal(want, json!(seen.interrupted_at_chunk)),
         "requests_sent" => equal(want, json!(seen.requests.len())),
         "request_last_message" => last_message(want, &seen.requests),
@@ -104,7 +108,9 @@ fn contains(want: &Value, got: &str) -> Result<(), String> {
     };
     let lower = got.to_lowercase();
     match words.iter().find(|word| !lower.contains(&word.to_lowercase())) {
-        Some(word) => Err(format!("{word:?} does not occur in {:?}", got.chars().take(300).collect::<String>())),
+        Some(word) => {
+            Err(format!("{word:?} does not occur in {:?}", got.chars().take(300).collect::<String>()))
+        }
         None => Ok(()),
     }
 }
@@ -126,7 +132,9 @@ fn valid(requests: &[Request]) -> Result<(), String> {
         let mut open: Vec<&str> = Vec::new();
         for message in &request.messages {
             match (message.role, message.tool_call_id.as_deref()) {
-                (Role::Assistant, _) => open = message.tool_calls.iter().map(|call| call.id.as_str()).collect(),
+                (Role::Assistant, _) => {
+                    open = message.tool_calls.iter().map(|call| call.id.as_str()).collect()
+                }
                 (Role::Tool, Some(id)) if open.contains(&id) => open.retain(|other| *other != id),
                 (Role::Tool, id) => return Err(format!("the tool message {id:?} has no call before it")),
                 _ => open.clear(),
@@ -137,7 +145,11 @@ fn valid(requests: &[Request]) -> Result<(), String> {
 }
 
 fn bodies(requests: &[Request]) -> String {
-    requests.iter().map(|request| openai_chat::encode(request, true).to_string()).collect::<Vec<_>>().join("\n")
+    requests
+        .iter()
+        .map(|request| openai_chat::encode(request, true).to_string())
+        .collect::<Vec<_>>()
+        .join("\n")
 }
 
 fn prefixed(want: &Value, requests: &[Request]) -> Result<(), String> {
@@ -157,7 +169,9 @@ fn rejected(want: &Value, got: &[Problem]) -> Result<(), String> {
     if want.len() != got.len() {
         return Err(format!("wanted {} refusals, got {texts:?}", want.len()));
     }
-    let number = |value: &Value, key: &str| value.get(key).and_then(Value::as_u64).and_then(|n| usize::try_from(n).ok());
+    let number = |value: &Value, key: &str| {
+        value.get(key).and_then(Value::as_u64).and_then(|n| usize::try_from(n).ok())
+    };
     for one in want {
         let found = got.iter().any(|problem| {
             one.get("file").is_none_or(|file| *file == problem.file)

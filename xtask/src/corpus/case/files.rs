@@ -67,7 +67,11 @@ fn write_many(world: &World, step: &Value) -> std::io::Result<()> {
 }
 
 /// Empties the file, then adds its pieces with pauses before them, as some editors do.
-fn write_slow(path: &Path, step: &Value, between: &mut dyn FnMut() -> Result<(), String>) -> Result<(), String> {
+fn write_slow(
+    path: &Path,
+    step: &Value,
+    between: &mut dyn FnMut() -> Result<(), String>,
+) -> Result<(), String> {
     let pieces = step.get("pieces").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
     let every = step.get("meanwhile").and_then(|m| m.get("every_ms")).and_then(Value::as_u64).unwrap_or(50);
     std::fs::write(path, "").map_err(|error| error.to_string())?;

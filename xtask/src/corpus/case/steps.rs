@@ -27,7 +27,9 @@ pub(super) fn run(world: &mut World, step: &Value) -> Result<Seen, String> {
         "wait_reload" => {
             world.service()?.reload();
         }
-        "wait_ms" => std::thread::sleep(Duration::from_millis(step.get("ms").and_then(Value::as_u64).unwrap_or(0))),
+        "wait_ms" => {
+            std::thread::sleep(Duration::from_millis(step.get("ms").and_then(Value::as_u64).unwrap_or(0)))
+        }
         other => return Err(format!("unknown step `{other}`")),
     }
     seen.took = started.elapsed();
@@ -85,7 +87,8 @@ fn send(world: &World, step: &Value, seen: &mut Seen) -> Result<(), String> {
             world.model.set(answers.iter().map(as_chunks).collect(), false);
         }
     }
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().map_err(|e| e.to_string())?;
+    let runtime =
+        tokio::runtime::Builder::new_current_thread().enable_time().build().map_err(|e| e.to_string())?;
     match runtime.block_on(service.send()) {
         Ok(Outcome::Answered(answer)) => {
             seen.result = "ok".into();
