@@ -37,3 +37,8 @@ pub use tools::{Tool, ToolError, Toolbox};
 pub use turn::{Answer, Outcome, SendError};
 
 pub use hookgate_core::event::{Origin, Role};
+
+/// Compiles and runs the README's example.
+#[cfg(doctest)]
+#[doc = include_str!("../../../README.md")]
+struct Readme;

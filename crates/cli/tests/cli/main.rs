@@ -11,6 +11,7 @@ mod config;
 mod folder;
 mod hooks;
 mod json;
+mod sessions;
 mod stop;
 mod support;
 mod terminal;

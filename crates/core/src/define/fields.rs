@@ -31,8 +31,11 @@ impl<'a> Report<'a> {
         });
     }
 
+    /// All faults, in the order of the text.
     pub(crate) fn into_problems(self) -> Vec<Problem> {
-        self.problems.into_inner()
+        let mut problems = self.problems.into_inner();
+        problems.sort_by_key(|problem| problem.place);
+        problems
     }
 }
 

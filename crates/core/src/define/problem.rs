@@ -20,7 +20,7 @@ pub struct Problem {
 }
 
 /// A place in a text file.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, serde::Serialize)]
 pub struct Place {
     /// From 1.
     pub line: usize,

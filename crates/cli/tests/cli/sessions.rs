@@ -1,0 +1,75 @@
+//! Every `console` block of the README files is what the program really prints.
+//!
+//! Lines that begin with `$ ` are commands; the lines below are their output, both streams together. With
+//! `HOOKGATE_UPDATE=1` the blocks are written anew instead; look at the difference before you keep it.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+/// Runs one block in one shell, so that `$?` and files carry over, and gives it with its real output.
+fn run(block: &str, folder: &Path) -> String {
+    let program = Path::new(env!("CARGO_BIN_EXE_hookgate")).parent().unwrap();
+    let path = format!("{}:{}", program.display(), std::env::var("PATH").unwrap());
+    let commands: Vec<&str> = block.lines().filter_map(|line| line.strip_prefix("$ ")).collect();
+    let mark = "-- next command --\n";
+    let then = "__code=$?; echo '-- next command --'; (exit $__code)";
+    let script: String = commands.iter().map(|command| format!("{command}\n{then}\n")).collect();
+    let output = Command::new("sh")
+        .args(["-c", &format!("exec 2>&1\n{script}")])
+        .current_dir(folder)
+        .env_clear()
+        .env("PATH", path)
+        .stdin(Stdio::null())
+        .output()
+        .unwrap();
+    let printed = String::from_utf8(output.stdout).unwrap();
+    let outputs = printed.split(mark);
+    commands.iter().zip(outputs).map(|(command, printed)| format!("$ {command}\n{printed}")).collect()
+}
+
+/// A copy of the repository's examples, so that a session may write files.
+fn workshop(root: &Path) -> tempfile::TempDir {
+    let dir = tempfile::tempdir().unwrap();
+    let copied = Command::new("cp").arg("-r").arg(root.join("examples")).arg(dir.path()).status().unwrap();
+    assert!(copied.success());
+    dir
+}
+
+fn check(file: &Path, folder: &Path) {
+    let text = std::fs::read_to_string(file).unwrap();
+    let mut real = String::new();
+    let mut rest = text.as_str();
+    while let Some((before, from)) = rest.split_once("```console\n") {
+        let (block, after) = from.split_once("```").unwrap();
+        real.push_str(&format!("{before}```console\n{}```", run(block, folder)));
+        rest = after;
+    }
+    real.push_str(rest);
+    if std::env::var_os("HOOKGATE_UPDATE").is_some() {
+        std::fs::write(file, real).unwrap();
+    } else {
+        assert!(real == text, "{}: the program prints something else now:\n{real}", file.display());
+    }
+}
+
+fn root() -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap()
+}
+
+#[test]
+fn of_the_readme() {
+    let dir = workshop(&root());
+    check(&root().join("README.md"), dir.path());
+}
+
+#[test]
+fn of_the_examples() {
+    let dir = workshop(&root());
+    let mut examples: Vec<PathBuf> =
+        std::fs::read_dir(root().join("examples")).unwrap().map(|entry| entry.unwrap().path()).collect();
+    examples.sort();
+    assert!(examples.len() >= 11);
+    for example in examples {
+        check(&example.join("README.md"), &dir.path().join("examples").join(example.file_name().unwrap()));
+    }
+}
