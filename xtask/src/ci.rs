@@ -21,7 +21,7 @@ const CHECKS: &[Check] = &[
     Check {
         name: "licences and doubles",
         needs: Some("deny"),
-        args: &["deny", "check", "licenses", "bans", "sources"],
+        args: &["deny", "check", "--hide-inclusion-graph", "licenses", "bans", "sources"],
     },
     Check { name: "docs", needs: None, args: &["doc", "--workspace", "--no-deps", "--locked"] },
     Check { name: "examples in the docs", needs: None, args: &["test", "--workspace", "--doc", "--locked"] },

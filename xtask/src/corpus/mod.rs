@@ -3,11 +3,13 @@
 //! | file | format | runner |
 //! |---|---|---|
 //! | `*.jsonl`, lines with `session` | JSON-hooks vector | [`json_hooks`] |
+//! | `*.jsonl`, lines with `hooks` and `event` | dispatcher vector | [`dispatcher`] |
 //! | `*.json` with `"case": 1` | case | [`case`] |
 //!
 //! A line `FAIL id: what differed` for each failure, `NOT RUN id: why` for what no code can run yet, then the sum.
 
 mod case;
+mod dispatcher;
 mod json_hooks;
 mod model;
 mod stand_in;
@@ -102,7 +104,7 @@ fn run_one(test: &Value) -> Verdict {
     } else if has("source") || has("source_parts") {
         Verdict::NotRun("script handlers are not built yet".into())
     } else if has("event") && has("hooks") {
-        Verdict::NotRun("lifecycle handlers are not built yet".into())
+        dispatcher::run(test)
     } else {
         Verdict::NotRun("no known format".into())
     }
