@@ -1,4 +1,11 @@
 //! A scripted answer of 10,000 chunks through `send()`: what the whole loop costs for each chunk.
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    missing_docs,
+    reason = "a test may stop"
+)]
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use hookgate_chat::{ChatService, Role};

@@ -1,4 +1,11 @@
 //! The chat service as an application uses it.
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    missing_docs,
+    reason = "a test may stop"
+)]
 
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;

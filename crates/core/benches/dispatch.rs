@@ -1,4 +1,11 @@
 //! What an event costs: chunks, messages and the loading of hooks, by number of hooks.
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    missing_docs,
+    reason = "a test may stop"
+)]
 
 use criterion::{Criterion, criterion_group, criterion_main};
 use hookgate_core::action::ActionKinds;

@@ -1,4 +1,11 @@
 //! The published schema and the reader agree on which definitions are well formed.
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    missing_docs,
+    reason = "a test may stop"
+)]
 
 use hookgate_core::action::ActionKinds;
 use hookgate_core::define::{self, schema};

@@ -73,6 +73,9 @@ pub(super) fn read(fields: Fields<'_>, written: &Written<'_>, warnings: &Report<
 /// A pattern for the whole tool name, at points that have one.
 fn matcher(fields: &Fields<'_>, point: Option<Point>, warnings: &Report<'_>) -> Option<Pattern> {
     let pattern = json_hook::pattern(fields, "matcher", warnings)?;
+    if pattern.source().is_empty() {
+        return None;
+    }
     let has_tool = |point| matches!(point, Point::PreToolUse | Point::PostToolUse | Point::ToolError);
     if let Some(point) = point.filter(|point| !has_tool(*point)) {
         fields.refuse("matcher", format!("a matcher names tools, and `{point}` has none"), None);
