@@ -2,25 +2,37 @@
 
 use crate::event::ChatEvent;
 use crate::history::Conversation;
+use crate::lifecycle::{Lifecycle, Who};
 use crate::service::{ChatService, Inner, Observer, Status};
+use crate::subagent::{Subagents, Task};
 use crate::tools::{Tool, Toolbox};
 use hookgate_core::action::ActionKinds;
 use hookgate_core::define::Problem;
 use hookgate_core::dispatch::Dispatcher;
+use hookgate_core::gate::Surroundings;
+use hookgate_core::record::{Memory, Recorder};
 use hookgate_core::set::HookSet;
+use hookgate_handlers::clock::TokioTimer;
 use hookgate_handlers::folder::{self, HOOKS_DIR_VARIABLE, HookFolder, OnInvalid};
+use hookgate_handlers::watchers::{Limits, Watchers};
 use hookgate_handlers::workshop::Workshop;
 use hookgate_llm::{Model, Request};
 use std::ffi::OsString;
 use std::fmt;
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::sync::{Arc, Mutex};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 /// The environment variable that limits rounds of tool calls.
 pub const MAX_TOOL_CALL_ROUNDS_VARIABLE: &str = "LLM_CHAT_MAX_TOOL_CALL_ROUNDS";
 
 const DEFAULT_TOOL_CALL_ROUNDS: u32 = 10;
 const DEFAULT_RESENDS: u32 = 10;
+/// Records that stay in memory where there is no store.
+const NEWEST_RECORDS: usize = 10_000;
+/// All hooks of one event together.
+const CHAIN_BUDGET: Duration = Duration::from_secs(60);
 
 /// Builds a [`ChatService`].
 pub struct ChatBuilder {
@@ -36,6 +48,10 @@ pub struct ChatBuilder {
     max_resends: u32,
     observer: Option<Observer>,
     environment: Environment,
+    who: Who,
+    recorder: Arc<dyn Recorder>,
+    chain_budget: Duration,
+    subagents: Option<Subagents>,
 }
 
 /// Looks an environment variable up.
@@ -89,6 +105,10 @@ impl ChatBuilder {
             max_resends: DEFAULT_RESENDS,
             observer: None,
             environment: Box::new(|name| std::env::var_os(name)),
+            who: Who { session_id: new_session_id(), ..Who::default() },
+            recorder: Arc::new(Memory::new(NEWEST_RECORDS)),
+            chain_budget: CHAIN_BUDGET,
+            subagents: None,
         }
     }
 
@@ -118,6 +138,49 @@ impl ChatBuilder {
     #[must_use]
     pub fn workshop(mut self, workshop: Workshop) -> Self {
         self.workshop = workshop;
+        self
+    }
+
+    /// The session's id in records; by default a new one.
+    #[must_use]
+    pub fn session_id(mut self, id: impl Into<String>) -> Self {
+        self.who.session_id = id.into();
+        self
+    }
+
+    /// Whose conversation it is, for hooks that are bound to a tenant.
+    #[must_use]
+    pub fn tenant(mut self, id: impl Into<String>) -> Self {
+        self.who.tenant_id = Some(id.into());
+        self
+    }
+
+    /// Which agent it is, for hooks that are bound to one.
+    #[must_use]
+    pub fn agent(mut self, id: impl Into<String>) -> Self {
+        self.who.agent_id = Some(id.into());
+        self
+    }
+
+    /// Where the records of lifecycle hooks go; by default the newest 10,000 stay in memory.
+    #[must_use]
+    pub fn recorder(mut self, recorder: Arc<dyn Recorder>) -> Self {
+        self.recorder = recorder;
+        self
+    }
+
+    /// How long all hooks of one event may take together (default 60 s).
+    #[must_use]
+    pub fn chain_budget(mut self, budget: Duration) -> Self {
+        self.chain_budget = budget;
+        self
+    }
+
+    /// Offers the tool `task`, with which the model starts sub-agents: conversations of their own with the same
+    /// model, hooks and tools, nested at most as deep as hooks allow.
+    #[must_use]
+    pub fn subagents(mut self, limits: Subagents) -> Self {
+        self.subagents = Some(limits);
         self
     }
 
@@ -159,7 +222,7 @@ impl ChatBuilder {
     /// Sees every event, also of messages that are added outside a send.
     #[must_use]
     pub fn observer(mut self, observer: impl Fn(&ChatEvent<'_>) + Send + Sync + 'static) -> Self {
-        self.observer = Some(Box::new(observer));
+        self.observer = Some(Arc::new(observer));
         self
     }
 
@@ -184,14 +247,26 @@ impl ChatBuilder {
         let Some(set) = set.or_else(|| (self.on_invalid == OnInvalid::Skip).then(HookSet::empty)) else {
             return Err(BuildError::Hooks(problems));
         };
-        let inner = Inner {
+        let around = Surroundings {
+            timer: Arc::new(TokioTimer::new()),
+            recorder: self.recorder,
+            budget: self.chain_budget,
+        };
+        let mut inner = Inner {
             model: self.model,
             tools: self.tools,
             request: self.request,
             system: self.system,
             max_tool_call_rounds,
             max_resends: self.max_resends,
-            dispatcher: Dispatcher::new(set),
+            dispatcher: Arc::new(Dispatcher::new(set)),
+            lifecycle: Lifecycle {
+                who: self.who,
+                watchers: Arc::new(Watchers::new(around.clone(), Limits::default())),
+                around,
+                n_events: AtomicU64::new(0),
+                started: AtomicBool::new(false),
+            },
             folder,
             workshop: self.workshop,
             status: Mutex::new(Status { problems, warnings }),
@@ -199,6 +274,10 @@ impl ChatBuilder {
             conversation: Mutex::new(Conversation::default()),
             turn: tokio::sync::Mutex::new(()),
         };
+        if let Some(limits) = self.subagents {
+            let task = Task::new(&inner, limits);
+            inner.tools.add(Arc::new(task));
+        }
         Ok(ChatService { inner: Arc::new(inner) })
     }
 
@@ -213,4 +292,12 @@ impl ChatBuilder {
             expected: "a whole number, zero or more",
         })
     }
+}
+
+/// An id that no other session of this machine has: the time, the process and a number.
+pub(crate) fn new_session_id() -> String {
+    static NEXT: AtomicU64 = AtomicU64::new(0);
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| time.as_micros());
+    let number = NEXT.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+    format!("chat-{now:x}-{:x}-{number:x}", std::process::id())
 }

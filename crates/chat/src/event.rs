@@ -3,6 +3,7 @@
 use crate::message::ChatMessage;
 use hookgate_core::effect::{HookName, Level};
 use hookgate_core::event::{Chunk, ToolRun};
+use hookgate_core::verdict::{Block, Ran, Warning};
 use hookgate_llm::Usage;
 use std::io::Write;
 use std::sync::Mutex;
@@ -52,6 +53,33 @@ pub enum ChatEvent<'a> {
         hook: &'a HookName,
         /// Whether the request is sent again.
         resend: bool,
+    },
+    /// A lifecycle hook was asked and decided.
+    Decided {
+        /// Which hook, what, and how long it took.
+        ran: &'a Ran,
+    },
+    /// Something about a lifecycle hook was odd but stopped nothing.
+    Warning {
+        /// What.
+        warning: &'a Warning,
+    },
+    /// Lifecycle hooks stopped something.
+    Blocked {
+        /// What was stopped: `prompt`, `response`, or the tool's name.
+        what: &'a str,
+        /// Who stopped it, and why.
+        block: &'a Block,
+    },
+    /// Text that hooks add to the answer; it belongs behind what was streamed.
+    Append {
+        /// The text.
+        text: &'a str,
+    },
+    /// A message of its own that hooks send behind the answer.
+    Send {
+        /// The message.
+        message: &'a ChatMessage,
     },
     /// A hook asks for one more request after this response.
     Resend {

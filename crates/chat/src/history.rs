@@ -40,6 +40,29 @@ impl Conversation {
         message
     }
 
+    /// The first message of the history about which the gate has not been asked. It stays where it is: should the
+    /// asking be cancelled, nothing is lost.
+    pub(crate) fn unasked(&mut self) -> Option<&mut ChatMessage> {
+        self.history.iter_mut().find(|message| message.unasked)
+    }
+
+    /// Takes that message out.
+    pub(crate) fn refuse_unasked(&mut self) {
+        if let Some(at) = self.history.iter().position(|message| message.unasked) {
+            self.history.remove(at);
+        }
+    }
+
+    /// Adds text to the answer of a response.
+    pub(crate) fn append_to(&mut self, response: u64, text: &str) {
+        let answers = self.history.iter_mut().rev();
+        if let Some(answer) =
+            answers.into_iter().find(|m| m.response == response && m.role == Role::Assistant)
+        {
+            answer.content.push_str(text);
+        }
+    }
+
     /// Takes a response's messages out again.
     pub(crate) fn drop_response(&mut self, response: u64) {
         self.history.retain(|message| message.response != response);

@@ -22,10 +22,12 @@
 mod builder;
 mod event;
 mod history;
+mod lifecycle;
 mod message;
 mod request;
 mod response;
 mod service;
+mod subagent;
 pub mod tools;
 mod turn;
 
@@ -33,6 +35,7 @@ pub use builder::{BuildError, ChatBuilder, MAX_TOOL_CALL_ROUNDS_VARIABLE};
 pub use event::{ChatEvent, log_lines};
 pub use message::ChatMessage;
 pub use service::{ChatService, Reload, Status};
+pub use subagent::Subagents;
 pub use tools::{Tool, ToolError, Toolbox};
 pub use turn::{Answer, Outcome, SendError};
 

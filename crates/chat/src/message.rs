@@ -28,6 +28,9 @@ pub struct ChatMessage {
     /// The response it belongs to, so that this can be dropped whole; 0 for none.
     #[serde(skip)]
     pub(crate) response: u64,
+    /// A user's message about which the gate has not been asked yet.
+    #[serde(skip)]
+    pub(crate) unasked: bool,
 }
 
 impl ChatMessage {
@@ -42,6 +45,7 @@ impl ChatMessage {
             is_error: false,
             reasoning: Vec::new(),
             response: 0,
+            unasked: role == Role::User && origin == Origin::User,
         }
     }
 

@@ -3,6 +3,7 @@
 use crate::builder::ChatBuilder;
 use crate::event::ChatEvent;
 use crate::history::Conversation;
+use crate::lifecycle::Lifecycle;
 use crate::message::ChatMessage;
 use crate::tools::Toolbox;
 use crate::turn::{Outcome, SendError, Sink, Turn};
@@ -10,14 +11,16 @@ use hookgate_core::define::Problem;
 use hookgate_core::dispatch::Dispatcher;
 use hookgate_core::effect::{Effect, EffectKind};
 use hookgate_core::event::{Message, Origin, Role, WatchEvent};
+use hookgate_core::facts::LifeEvent;
 use hookgate_core::hook::HookListing;
 use hookgate_handlers::folder::{HookFolder, OnInvalid};
 use hookgate_handlers::workshop::Workshop;
 use hookgate_llm::{Model, Request};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 /// Sees every event of the service, also outside a send.
-pub(crate) type Observer = Box<dyn Fn(&ChatEvent<'_>) + Send + Sync>;
+pub(crate) type Observer = Arc<dyn Fn(&ChatEvent<'_>) + Send + Sync>;
 
 /// A conversation with a model that obeys hooks. Clones share the conversation.
 #[derive(Clone)]
@@ -33,7 +36,8 @@ pub(crate) struct Inner {
     pub(crate) system: Option<String>,
     pub(crate) max_tool_call_rounds: u32,
     pub(crate) max_resends: u32,
-    pub(crate) dispatcher: Dispatcher,
+    pub(crate) dispatcher: Arc<Dispatcher>,
+    pub(crate) lifecycle: Lifecycle,
     pub(crate) folder: Option<HookFolder>,
     pub(crate) workshop: Workshop,
     pub(crate) status: Mutex<Status>,
@@ -135,6 +139,13 @@ impl ChatService {
         Turn::new(&self.inner, &mut sink).run().await
     }
 
+    /// Ends the session: the watching hooks are told, and what is under way in the background gets `limit` to
+    /// finish. Gives how many deliveries were left.
+    pub async fn close(&self, limit: Duration) -> usize {
+        self.inner.watch(LifeEvent::SessionEnd);
+        self.inner.lifecycle.watchers.drain(limit).await
+    }
+
     /// The messages so far.
     pub fn history(&self) -> Vec<ChatMessage> {
         self.inner.conversation().history.clone()
@@ -155,6 +166,11 @@ impl ChatService {
     /// What was wrong with the hooks folder when it was last read.
     pub fn status(&self) -> Status {
         self.inner.status().clone()
+    }
+
+    /// All loaded hooks, in run order.
+    pub fn hooks(&self) -> Vec<HookListing> {
+        self.inner.dispatcher.current().listing()
     }
 
     /// Reads the hooks folder again. The new set is in force at once and as a whole, or, if anything is wrong

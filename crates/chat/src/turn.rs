@@ -9,11 +9,13 @@ use crate::message::ChatMessage;
 use crate::request;
 use crate::response::{Complete, Response};
 use crate::service::{Inner, Wishes};
-use crate::tools::{self, ToolError};
+use crate::tools::{self, Tool, ToolError};
 use futures_util::StreamExt;
 use hookgate_core::event::{Origin, Role, ToolOutcome, ToolRun, WatchEvent};
+use hookgate_core::facts::{GateEvent, LifeEvent};
+use hookgate_core::verdict::Verdict;
 use hookgate_llm::{Delta, FinishReason, Request, ToolCall, Usage};
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 /// After this many chunks in a row the loop lets other tasks run: a model that never waits must not hold a thread.
 const YIELD_EVERY: u32 = 512;
@@ -28,13 +30,22 @@ pub enum Outcome {
         /// Which hook.
         hook: String,
     },
+    /// Lifecycle hooks stopped the prompt or the response; it is not in the history.
+    Blocked {
+        /// Which hook.
+        hook: String,
+        /// Why.
+        reason: String,
+    },
 }
 
 /// A complete answer.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Answer {
-    /// The text.
+    /// The text, with what hooks appended.
     pub text: String,
+    /// Messages of their own that hooks sent behind it.
+    pub sent: Vec<String>,
     /// Why it ended.
     pub finish: FinishReason,
     /// What the last request cost, if the provider said.
@@ -42,11 +53,11 @@ pub struct Answer {
 }
 
 impl Outcome {
-    /// The answer's text; empty after an interrupt.
+    /// The answer's text; empty after an interrupt or a block.
     pub fn text(&self) -> &str {
         match self {
             Outcome::Answered(answer) => &answer.text,
-            Outcome::Interrupted { .. } => "",
+            Outcome::Interrupted { .. } | Outcome::Blocked { .. } => "",
         }
     }
 }
@@ -91,9 +102,17 @@ pub(crate) struct Turn<'a> {
 
 /// How one request ended.
 enum Step {
-    Answered(Answer),
+    /// The answer, and the number of its response.
+    Answered(Answer, u64),
     ToolsRan,
-    Interrupted { hook: String, resend: bool },
+    Interrupted {
+        hook: String,
+        resend: bool,
+    },
+    Blocked {
+        hook: String,
+        reason: String,
+    },
 }
 
 impl<'a> Turn<'a> {
@@ -102,16 +121,23 @@ impl<'a> Turn<'a> {
     }
 
     pub(crate) async fn run(mut self) -> Result<Outcome, SendError> {
+        self.inner.begin_session();
+        let outcome = self.rounds().await;
+        self.inner.watch(LifeEvent::Stop);
+        outcome
+    }
+
+    async fn rounds(&mut self) -> Result<Outcome, SendError> {
         loop {
-            let step = match self.drain_queue() {
-                Some(interrupted) => interrupted,
+            let step = match self.take_in().await {
+                Some(step) => step,
                 None => self.request().await?,
             };
             match step {
                 Step::ToolsRan => {}
-                Step::Answered(answer) => match self.resend.take() {
+                Step::Answered(answer, response) => match self.resend.take() {
                     Some(hook) => self.count_resend(hook)?,
-                    None => return Ok(Outcome::Answered(answer)),
+                    None => return Ok(self.deliver(answer, response).await),
                 },
                 Step::Interrupted { hook, resend } => {
                     match self.resend.take().or(resend.then(|| hook.clone())) {
@@ -119,6 +145,7 @@ impl<'a> Turn<'a> {
                         None => return Ok(Outcome::Interrupted { hook }),
                     }
                 }
+                Step::Blocked { hook, reason } => return Ok(Outcome::Blocked { hook, reason }),
             }
         }
     }
@@ -132,15 +159,80 @@ impl<'a> Turn<'a> {
         Ok(())
     }
 
-    /// Moves the queue into the history, one message at a time: an interrupt leaves the rest where it is.
-    fn drain_queue(&mut self) -> Option<Step> {
-        while let Some(message) = self.inner.next_queued() {
+    /// Takes in what came since the last request: the gate is asked about what the user wrote, then the queue
+    /// moves into the history, one message at a time, so that an interrupt or a block leaves the rest where it is.
+    async fn take_in(&mut self) -> Option<Step> {
+        loop {
+            let Some(content) = self.inner.conversation().unasked().map(|message| message.content.clone())
+            else {
+                break;
+            };
+            match self.admit(content).await {
+                Ok(admitted) => {
+                    if let Some(message) = self.inner.conversation().unasked() {
+                        message.content = admitted;
+                        message.unasked = false;
+                    }
+                }
+                Err(step) => {
+                    self.inner.conversation().refuse_unasked();
+                    return Some(step);
+                }
+            }
+        }
+        loop {
+            let Some(waiting) = self.inner.conversation().queue.front().cloned() else { return None };
+            let admitted =
+                if waiting.unasked { self.admit(waiting.content).await } else { Ok(waiting.content) };
+            // only a turn takes from the queue, and there is one turn at a time: it is still the same message
+            let message = self.inner.next_queued();
+            let content = match admitted {
+                Ok(content) => content,
+                Err(step) => return Some(step),
+            };
+            let message = message.map(|message| ChatMessage { content, unasked: false, ..message })?;
             let wishes = self.inner.enter(message, self.sink);
             if let Some(step) = self.heed(wishes) {
                 return Some(step);
             }
         }
-        None
+    }
+
+    /// Asks the gate about what the user wrote; gives the text that may enter.
+    async fn admit(&mut self, text: String) -> Result<String, Step> {
+        let ruling = self.inner.ask(GateEvent::UserPromptSubmit { raw_input: text.clone() }, self.sink).await;
+        match ruling.verdict {
+            Verdict::Allow => {
+                let changed = ruling.updated.into_iter().find(|(name, _)| name == "rawInput");
+                Ok(changed.and_then(|(_, value)| value.as_str().map(str::to_owned)).unwrap_or(text))
+            }
+            Verdict::Block(block) => {
+                self.inner.tell_observers(self.sink, ChatEvent::Blocked { what: "prompt", block: &block });
+                Err(Step::Blocked { hook: block.by.to_string(), reason: block.reason })
+            }
+        }
+    }
+
+    /// Asks what to add to the answer, and delivers the additions behind it.
+    async fn deliver(&mut self, mut answer: Answer, response: u64) -> Outcome {
+        let additions = self.inner.shape(&answer.text, self.sink).await;
+        if let Some(block) = additions.withheld {
+            self.inner.conversation().drop_response(response);
+            self.inner.tell_observers(self.sink, ChatEvent::Blocked { what: "response", block: &block });
+            return Outcome::Blocked { hook: block.by.to_string(), reason: block.reason };
+        }
+        for text in additions.append {
+            self.inner.conversation().append_to(response, &text);
+            self.inner.tell_observers(self.sink, ChatEvent::Append { text: &text });
+            answer.text.push_str(&text);
+        }
+        for text in additions.send {
+            let message = ChatMessage::new(Role::Assistant, text.clone(), Origin::Hook);
+            self.inner.tell_observers(self.sink, ChatEvent::Send { message: &message });
+            self.inner.conversation().history.push(message);
+            answer.sent.push(text);
+        }
+        Outcome::Answered(answer)
     }
 
     /// Takes note of what hooks asked for; an interrupt becomes the step.
@@ -246,7 +338,8 @@ impl<'a> Turn<'a> {
         }
         if calls.is_empty() {
             settle.with(&format!("the answer ended with `{}`", finish.as_str()), asked);
-            return Ok(Step::Answered(Answer { text, finish: finish.reason, usage }));
+            let answer = Answer { text, sent: Vec::new(), finish: finish.reason, usage };
+            return Ok(Step::Answered(answer, response));
         }
         if self.rounds >= self.inner.max_tool_call_rounds {
             let max = self.inner.max_tool_call_rounds;
@@ -271,25 +364,67 @@ impl<'a> Turn<'a> {
             Ok(args) => Value::Object(args.clone()),
             Err(_) => Value::String(call.arguments.clone()),
         };
-        let run = |outcome| ToolRun { name: &call.name, args: &shown, outcome };
         let ready = args.and_then(|args| Ok((self.inner.tools.get(&call.name)?, args)));
-        let result = match ready {
-            Ok((tool, args)) => {
-                let before = run(ToolOutcome::Before);
-                let wishes = self.inner.fire(&WatchEvent::Tool(before), self.sink);
-                if let Some(step) = self.heed(wishes) {
+        let (input, result) = match ready {
+            Ok((tool, args)) => match self.run_tool(call, &*tool, args).await {
+                Ok(ran) => ran,
+                Err(step) => {
                     self.inner.conversation().drop_response(response);
                     return Some(step);
                 }
-                self.inner.tell_observers(self.sink, ChatEvent::Tool(before));
-                tool.call(args).await
-            }
-            Err(error) => Err(error),
+            },
+            Err(error) => (shown, Err(error)),
         };
-        let after = run(match &result {
+        self.finish_call(call, response, input, result)
+    }
+
+    /// The before-hooks, the gate, and the tool. Gives the input as it was run, and what came of it.
+    async fn run_tool(
+        &mut self,
+        call: &ToolCall,
+        tool: &dyn Tool,
+        args: Map<String, Value>,
+    ) -> Result<Ran, Step> {
+        let mut input = Value::Object(args);
+        let before = ToolRun { name: &call.name, args: &input, outcome: ToolOutcome::Before };
+        let wishes = self.inner.fire(&WatchEvent::Tool(before), self.sink);
+        if let Some(step) = self.heed(wishes) {
+            return Err(step);
+        }
+        let event = GateEvent::PreToolUse { tool_name: call.name.clone(), tool_input: input.clone() };
+        let ruling = self.inner.ask(event, self.sink).await;
+        if let Verdict::Block(block) = &ruling.verdict {
+            self.inner.tell_observers(self.sink, ChatEvent::Blocked { what: &call.name, block });
+            return Ok((input, Err(ToolError(block.reason.clone()))));
+        }
+        if let Some((_, changed)) = ruling.updated.into_iter().find(|(name, _)| name == "toolInput") {
+            input = changed;
+        }
+        let before = ToolRun { name: &call.name, args: &input, outcome: ToolOutcome::Before };
+        self.inner.tell_observers(self.sink, ChatEvent::Tool(before));
+        let args = input.as_object().cloned().unwrap_or_default();
+        let result = tool.call(args).await;
+        let (tool_name, tool_input) = (call.name.clone(), input.clone());
+        self.inner.watch(match &result {
+            Ok(output) => LifeEvent::PostToolUse { tool_name, tool_input, tool_output: output.clone() },
+            Err(ToolError(error)) => LifeEvent::ToolError { tool_name, tool_input, error: error.clone() },
+        });
+        Ok((input, result))
+    }
+
+    /// The after-hooks, and the result's way into the history.
+    fn finish_call(
+        &mut self,
+        call: &ToolCall,
+        response: u64,
+        input: Value,
+        result: Result<Value, ToolError>,
+    ) -> Option<Step> {
+        let outcome = match &result {
             Ok(value) => ToolOutcome::Result(value),
             Err(ToolError(text)) => ToolOutcome::Error(text),
-        });
+        };
+        let after = ToolRun { name: &call.name, args: &input, outcome };
         self.inner.tell_observers(self.sink, ChatEvent::Tool(after));
         let wishes = self.inner.fire(&WatchEvent::Tool(after), self.sink);
         let interrupted = self.heed(wishes);
@@ -300,7 +435,6 @@ impl<'a> Turn<'a> {
                 ChatMessage::tool_result(call, format!("error: {text}"), true, Origin::Tool)
             }
         };
-        debug_assert_eq!(message.role, Role::Tool);
         let message = ChatMessage { response, ..message };
         if interrupted.is_some() {
             // the turn is over, but what was done stays known; chat hooks have nothing left to decide
@@ -315,6 +449,9 @@ impl<'a> Turn<'a> {
         interrupted
     }
 }
+
+/// A tool's input as it was run, and what came of it.
+type Ran = (Value, Result<Value, ToolError>);
 
 /// Leaves no call of a response without a result, however the turn ends.
 struct Settle<'a> {

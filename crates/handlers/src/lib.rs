@@ -3,6 +3,13 @@
 //! [`folder`] reads a directory of hook files and hands their text to [`hookgate_core::define`]; [`workshop`] gives
 //! each lifecycle hook the handler that it names; [`clock`] is the time that core's chains run on.
 
+pub mod address;
+pub mod breaker;
 pub mod clock;
+pub mod command;
 pub mod folder;
+pub mod http;
+pub mod watchers;
 pub mod workshop;
+
+mod said;

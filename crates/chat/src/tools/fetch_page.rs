@@ -3,9 +3,9 @@
 //! The model, or a page that it read, chooses the address. So every hop is checked (see [`address`]), proxies of the
 //! environment are not used (they would look names up unchecked), nothing but GET is sent, and no cookie or key.
 
-use super::address::{self, CheckedResolver, Refused};
 use super::{Tool, ToolError, arguments};
 use futures_util::future::BoxFuture;
+use hookgate_handlers::address::{self, CheckedResolver, Refused};
 use hookgate_llm::ToolSpec;
 use reqwest::header::{CONTENT_ENCODING, CONTENT_TYPE, LOCATION};
 use reqwest::{Client, Response, Url, redirect};
@@ -75,7 +75,7 @@ impl FetchPage {
                 .with_no_client_auth();
         let client = Client::builder()
             .tls_backend_preconfigured(tls)
-            .dns_resolver(Arc::new(CheckedResolver { allow_private: settings.allow_private }))
+            .dns_resolver(Arc::new(CheckedResolver::system(settings.allow_private)))
             .redirect(redirect::Policy::none())
             .no_proxy()
             .user_agent(concat!("hookgate/", env!("CARGO_PKG_VERSION")))

@@ -7,8 +7,6 @@
 //! | [`ReadFile`], [`WriteFile`] | text files inside one folder, which nothing leads out of |
 //! | [`FetchPage`] | get a page from the public web, never from a private address |
 
-pub mod address;
-
 mod arguments;
 mod exec;
 mod fetch_page;

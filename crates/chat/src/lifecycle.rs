@@ -1,0 +1,88 @@
+//! The lifecycle's points in this conversation: who is asked when, and what is told of it.
+
+use crate::event::ChatEvent;
+use crate::service::Inner;
+use crate::turn::Sink;
+use hookgate_core::facts::{GateEvent, Head, LifeEvent, ShapeEvent};
+use hookgate_core::gate::Surroundings;
+use hookgate_core::verdict::{Additions, Ruling, Trace};
+use hookgate_handlers::watchers::Watchers;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+/// Whom the events of a conversation are about.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Who {
+    pub(crate) session_id: String,
+    pub(crate) tenant_id: Option<String>,
+    pub(crate) agent_id: Option<String>,
+    pub(crate) depth: u32,
+}
+
+/// What a conversation needs to ask lifecycle hooks.
+pub(crate) struct Lifecycle {
+    pub(crate) who: Who,
+    pub(crate) around: Surroundings,
+    /// Runs watching hooks in the background; shared with sub-agents.
+    pub(crate) watchers: Arc<Watchers>,
+    pub(crate) n_events: AtomicU64,
+    pub(crate) started: AtomicBool,
+}
+
+impl Lifecycle {
+    /// The head of the next event. Its id is the session's with a number: the same conversation never gives one
+    /// twice.
+    fn next_head(&self) -> Head {
+        let number = self.n_events.fetch_add(1, Ordering::Relaxed);
+        Head {
+            event_id: format!("{}-{number}", self.who.session_id),
+            session_id: self.who.session_id.clone(),
+            tenant_id: self.who.tenant_id.clone(),
+            agent_id: self.who.agent_id.clone(),
+            depth: self.who.depth,
+        }
+    }
+}
+
+impl Inner {
+    /// Asks the gate's hooks.
+    pub(crate) async fn ask(&self, event: GateEvent, sink: Sink<'_>) -> Ruling {
+        let head = self.lifecycle.next_head();
+        let ruling = self.dispatcher.ask(&self.lifecycle.around, &head, event).await;
+        self.tell_trace(&ruling.trace, sink);
+        ruling
+    }
+
+    /// Asks what to add to an answer.
+    pub(crate) async fn shape(&self, response: &str, sink: Sink<'_>) -> Additions {
+        let head = self.lifecycle.next_head();
+        let event = ShapeEvent::PreResponse { response: response.to_owned() };
+        let additions = self.dispatcher.shape(&self.lifecycle.around, &head, event).await;
+        self.tell_trace(&additions.trace, sink);
+        additions
+    }
+
+    /// Hands what is only watched to the background.
+    pub(crate) fn watch(&self, event: LifeEvent) {
+        let work = self.dispatcher.watch(&self.lifecycle.next_head(), event);
+        if !work.is_empty() {
+            self.lifecycle.watchers.submit(work);
+        }
+    }
+
+    /// Says once that the session begins.
+    pub(crate) fn begin_session(&self) {
+        if !self.lifecycle.started.swap(true, Ordering::Relaxed) {
+            self.watch(LifeEvent::SessionStart);
+        }
+    }
+
+    fn tell_trace(&self, trace: &Trace, sink: Sink<'_>) {
+        for ran in &trace.ran {
+            self.tell_observers(sink, ChatEvent::Decided { ran });
+        }
+        for warning in &trace.warnings {
+            self.tell_observers(sink, ChatEvent::Warning { warning });
+        }
+    }
+}
