@@ -84,6 +84,12 @@ pub(crate) struct ChatArgs {
     /// How often hooks may ask again for one answer [default: 10]
     #[arg(long, value_name = "N")]
     pub(crate) max_resends: Option<u32>,
+    /// The tenant, for hooks that are bound to one
+    #[arg(long, value_name = "ID")]
+    pub(crate) tenant: Option<String>,
+    /// The agent, for hooks that are bound to some
+    #[arg(long, value_name = "ID")]
+    pub(crate) agent: Option<String>,
     /// What a bad hook file does: refuse to start, or skip the bad hooks [default: refuse]
     #[arg(long)]
     pub(crate) on_invalid: Option<OnInvalidArg>,

@@ -12,6 +12,7 @@ mod signals;
 mod problems;
 mod table;
 mod terminal;
+mod workshop;
 
 mod chat;
 mod commands;

@@ -4,11 +4,12 @@ use super::Display;
 use crate::config::{Backend, Settings, ToolName};
 use crate::failure::{Failure, with_causes};
 use crate::problems;
+use crate::workshop::workshop;
 use hookgate_chat::tools::{
     Exec, ExecSettings, FetchPage, FetchPageSettings, ReadFile, ReadFileSettings, Workdir, WriteFile,
     WriteFileSettings,
 };
-use hookgate_chat::{BuildError, ChatBuilder, ChatService};
+use hookgate_chat::{BuildError, ChatBuilder, ChatService, Subagents};
 use hookgate_llm::{Client, Request, Scripted};
 use std::fs;
 use std::path::Path;
@@ -27,6 +28,7 @@ pub(crate) fn build(settings: &Settings, display: &Display) -> Result<ChatServic
             ..Request::default()
         })
         .on_invalid(settings.on_invalid)
+        .workshop(workshop())
         .observer(display.observer());
     if let Some(dir) = &settings.hooks_dir {
         builder = builder.hooks_dir(dir);
@@ -39,6 +41,12 @@ pub(crate) fn build(settings: &Settings, display: &Display) -> Result<ChatServic
     }
     if let Some(resends) = settings.max_resends {
         builder = builder.max_resends(resends);
+    }
+    if let Some(tenant) = &settings.tenant {
+        builder = builder.tenant(tenant);
+    }
+    if let Some(agent) = &settings.agent {
+        builder = builder.agent(agent);
     }
     let service = builder.build().map_err(|error| match error {
         BuildError::Hooks(problems) => Failure::Hooks(problems),
@@ -100,6 +108,7 @@ fn with_tools(mut builder: ChatBuilder, settings: &Settings) -> Result<ChatBuild
             ToolName::ReadFile => builder.tool(ReadFile::new(ReadFileSettings::new(workdir.clone()))),
             ToolName::WriteFile => builder.tool(WriteFile::new(WriteFileSettings::new(workdir.clone()))),
             ToolName::FetchPage => builder.tool(fetch_page(settings)?),
+            ToolName::Task => builder.subagents(Subagents::default()),
         };
     }
     Ok(builder)

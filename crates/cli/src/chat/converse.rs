@@ -86,6 +86,7 @@ pub(crate) fn converse(
             }
         }
     }
+    engine.close(service, display);
     engine.leave();
     Ok(Exit::Done)
 }

@@ -3,6 +3,7 @@
 
 use hookgate_chat::{ChatEvent, Outcome};
 use hookgate_core::event::{Chunk, ToolOutcome, ToolRun};
+use hookgate_core::verdict::Ran;
 use serde_json::{Value, json};
 use std::io::{self, Write};
 
@@ -31,6 +32,9 @@ impl JsonLines {
                 "text": answer.text, "finish": answer.finish.as_str(), "usage": answer.usage,
             }),
             Outcome::Interrupted { hook } => json!({"type": "end", "outcome": "interrupted", "hook": hook}),
+            Outcome::Blocked { hook, reason } => {
+                json!({"type": "end", "outcome": "blocked", "hook": hook, "reason": reason})
+            }
         });
     }
 
@@ -86,7 +90,26 @@ fn line(event: &ChatEvent<'_>) -> Value {
             json!({"type": "interrupt", "hook": &***hook, "resend": resend})
         }
         ChatEvent::Resend { hook } => json!({"type": "resend", "hook": &***hook}),
+        ChatEvent::Decided { ran } => decided(ran),
+        ChatEvent::Warning { warning } => {
+            json!({"type": "warning", "hook": &*warning.hook, "code": warning.code, "text": warning.text})
+        }
+        ChatEvent::Blocked { what, block } => {
+            let (hook, reason, cause) = (&*block.by, &block.reason, block.cause);
+            json!({"type": "blocked", "what": what, "hook": hook, "reason": reason, "cause": cause})
+        }
+        ChatEvent::Append { text } => json!({"type": "append", "text": text}),
+        ChatEvent::Send { message } => json!({"type": "send", "message": message}),
     }
+}
+
+fn decided(ran: &Ran) -> Value {
+    let ms = ran.took.as_secs_f64() * 1000.0;
+    let mut line = json!({"type": "decided", "hook": &*ran.hook, "decision": ran.decision, "ms": ms});
+    if let Some(fields) = line.as_object_mut().filter(|_| !ran.console.is_empty()) {
+        fields.insert("console".into(), ran.console.as_str().into());
+    }
+    line
 }
 
 fn chunk(chunk: &Chunk<'_>) -> Value {
@@ -119,7 +142,26 @@ mod tests {
     use super::*;
     use hookgate_chat::{ChatMessage, Origin, Role};
     use hookgate_core::effect::{HookName, Level};
+    use hookgate_core::verdict::{Block, Cause, Decision, Warning, WarningCode};
     use hookgate_llm::Usage;
+
+    #[test]
+    fn what_lifecycle_hooks_do() {
+        let hook: HookName = "h".into();
+        let took = std::time::Duration::from_micros(1500);
+        let ran = Ran { hook: hook.clone(), decision: Decision::Timeout, took, console: "c".into() };
+        let decided = r#"{"type":"decided","hook":"h","decision":"timeout","ms":1.5,"console":"c"}"#;
+        check(&ChatEvent::Decided { ran: &ran }, decided);
+        let warning = Warning { hook: hook.clone(), code: WarningCode::BlockIgnored, text: "t".into() };
+        let line = r#"{"type":"warning","hook":"h","code":"block_ignored","text":"t"}"#;
+        check(&ChatEvent::Warning { warning: &warning }, line);
+        let block = Block { by: hook, reason: "r".into(), cause: Cause::Decision };
+        let line = r#"{"type":"blocked","what":"exec","hook":"h","reason":"r","cause":"decision"}"#;
+        check(&ChatEvent::Blocked { what: "exec", block: &block }, line);
+        check(&ChatEvent::Append { text: "t" }, r#"{"type":"append","text":"t"}"#);
+        let line = format!(r#"{{"type":"send","message":{MESSAGE}}}"#);
+        check(&ChatEvent::Send { message: &message() }, &line);
+    }
 
     #[track_caller]
     fn check(event: &ChatEvent<'_>, expected: &str) {

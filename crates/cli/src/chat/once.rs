@@ -12,6 +12,9 @@ pub(crate) fn answer(service: &ChatService, prompt: String, display: &Display) -
     service.queue_message(Role::User, prompt);
     let engine = Engine::start()?;
     let turn = engine.send(service, display, &mut engine.all_signals()?);
+    if matches!(turn, Turn::Sent(_)) {
+        engine.close(service, display);
+    }
     engine.leave();
     match turn {
         Turn::Sent(Ok(outcome)) => {
@@ -20,7 +23,7 @@ pub(crate) fn answer(service: &ChatService, prompt: String, display: &Display) -
                 Some(error) => Err(Failure::Output(error)),
                 None => Ok(match outcome {
                     Outcome::Answered(_) => Exit::Done,
-                    Outcome::Interrupted { .. } => Exit::Interrupted,
+                    Outcome::Interrupted { .. } | Outcome::Blocked { .. } => Exit::Interrupted,
                 }),
             }
         }

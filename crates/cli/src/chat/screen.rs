@@ -8,6 +8,7 @@ use anstyle::Style;
 use hookgate_chat::{ChatEvent, Role};
 use hookgate_core::effect::{HookName, Level};
 use hookgate_core::event::{Chunk, ToolOutcome, ToolRun};
+use hookgate_core::verdict::{Block, Ran};
 use hookgate_llm::Usage;
 use std::io::{self, Write};
 
@@ -28,6 +29,8 @@ pub(super) struct Screen {
     /// Both streams end in the same place, so that their lines can run into each other.
     shared: bool,
     usage: Usage,
+    /// The reason of the last block, which the failed tool repeats.
+    told: String,
     lost: bool,
     error: Option<io::Error>,
 }
@@ -62,6 +65,7 @@ impl Screen {
             printed: false,
             shared,
             usage: Usage::default(),
+            told: String::new(),
             lost: false,
             error: None,
         }
@@ -89,7 +93,41 @@ impl Screen {
             ChatEvent::Resend { hook } => {
                 self.line(&format!("hook {hook} asks for one more answer"), Style::new());
             }
+            ChatEvent::Decided { ran } => self.decided(ran),
+            ChatEvent::Warning { warning } => {
+                self.line(&format!("hook {}: {} ({})", warning.hook, warning.text, warning.code), YELLOW);
+            }
+            ChatEvent::Blocked { what, block } => self.blocked(what, block),
+            ChatEvent::Append { text } => self.addition(text.trim_start_matches('\n')),
+            ChatEvent::Send { message } => self.addition(&message.content),
         }
+    }
+
+    /// A decision is shown only to those who look for it.
+    fn decided(&mut self, ran: &Ran) {
+        self.detail(&format!(
+            "hook {}: {} in {:.1} ms",
+            ran.hook,
+            ran.decision,
+            ran.took.as_secs_f64() * 1000.0
+        ));
+        for line in ran.console.lines() {
+            self.detail(&format!("hook {} says: {line}", ran.hook));
+        }
+    }
+
+    fn blocked(&mut self, what: &str, block: &Block) {
+        if what == "response" && std::mem::take(&mut self.printed) {
+            self.line(&format!("[answer withdrawn by hook {}]", block.by), Style::new());
+        }
+        self.line(&format!("{what} {}", block.reason), YELLOW);
+        self.told.clone_from(&block.reason);
+    }
+
+    /// What hooks add stands on lines of its own behind the answer.
+    fn addition(&mut self, text: &str) {
+        self.answer(text);
+        self.end_line();
     }
 
     /// Ends the open lines.
@@ -179,6 +217,7 @@ impl Screen {
             ToolOutcome::Result(result) => {
                 self.detail(&format!("tool {name} gave {}", shortened(&result.to_string())));
             }
+            ToolOutcome::Error(error) if error == self.told => {}
             ToolOutcome::Error(error) => {
                 self.line(&format!("tool {name} failed: {}", shortened(error)), DIM);
             }

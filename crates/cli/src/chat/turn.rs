@@ -17,6 +17,9 @@ use tokio::sync::oneshot;
 /// How long a stopped answer may take to let go of its tools.
 const PATIENCE: Duration = Duration::from_millis(500);
 
+/// How long watching hooks may go on at the end.
+const CLOSING: Duration = Duration::from_secs(5);
+
 /// How it ended.
 pub(super) enum Turn {
     /// By itself.
@@ -36,8 +39,10 @@ pub(super) struct Engine {
 
 impl Engine {
     pub(super) fn start() -> Result<Engine, Failure> {
-        let runtime = || Builder::new_current_thread().enable_all().build();
-        let both = runtime().and_then(|watch| Ok(Engine { watch, work: Arc::new(runtime()?) }));
+        let watch = Builder::new_current_thread().enable_all().build();
+        // a thread of its own: watching hooks go on while nobody asks anything
+        let work = || Builder::new_multi_thread().worker_threads(1).enable_all().build();
+        let both = watch.and_then(|watch| Ok(Engine { watch, work: Arc::new(work()?) }));
         both.map_err(|error| cannot_start(&error))
     }
 
@@ -79,6 +84,14 @@ impl Engine {
             let _ = tokio::time::timeout(PATIENCE, sending).await;
             early
         })
+    }
+
+    /// Ends the session: what watching hooks still have to do gets a moment.
+    pub(super) fn close(&self, service: &ChatService, display: &Display) {
+        let left = self.work.block_on(service.close(CLOSING));
+        if left > 0 {
+            display.tell(&format!("{left} watching hooks did not finish in {} s", CLOSING.as_secs()));
+        }
     }
 
     /// Leaves without waiting for what is stuck.

@@ -5,10 +5,10 @@
 use crate::args::FolderArgs;
 use crate::exit::Exit;
 use crate::failure::Failure;
+use crate::workshop::workshop;
 use crate::{problems, terminal};
 use hookgate_core::define::Problem;
 use hookgate_handlers::folder::OnInvalid;
-use hookgate_handlers::workshop::Workshop;
 use serde::Serialize;
 use std::io::{self, Write};
 
@@ -23,7 +23,7 @@ struct Finding<'a> {
 pub(super) fn run(args: &FolderArgs) -> Result<Exit, Failure> {
     let loaded = super::hook_folder(args)?.load();
     let n_hooks = loaded.hooks.len();
-    let loaded = Workshop::empty().equip(loaded);
+    let loaded = workshop().equip(loaded);
     let warnings = loaded.warnings.clone();
     // making the set finds what only all hooks together can have, such as patterns that are too many
     let (_, problems) = loaded.into_set(OnInvalid::Refuse);

@@ -52,6 +52,9 @@ pub(crate) struct Model {
 pub(crate) struct Chat {
     pub(crate) max_tool_call_rounds: Option<u32>,
     pub(crate) max_resends: Option<u32>,
+    /// Whose conversation it is, for hooks that are bound to a tenant or an agent.
+    pub(crate) tenant: Option<String>,
+    pub(crate) agent: Option<String>,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -89,6 +92,8 @@ pub(crate) enum ToolName {
     WriteFile,
     /// Get pages from the public web
     FetchPage,
+    /// Start sub-agents, conversations of their own with the same hooks and tools
+    Task,
 }
 
 impl fmt::Display for ToolName {
@@ -98,6 +103,7 @@ impl fmt::Display for ToolName {
             ToolName::ReadFile => "read_file",
             ToolName::WriteFile => "write_file",
             ToolName::FetchPage => "fetch_page",
+            ToolName::Task => "task",
         })
     }
 }
@@ -193,7 +199,7 @@ mod tests {
         );
         refused(
             "[tools]\nenable = ['exec', 'rm']\n",
-            "x.toml:2:19: unknown value `rm`, expected one of `exec`, `read_file`, `write_file`, `fetch_page`",
+            "x.toml:2:19: unknown value `rm`, expected one of `exec`, `read_file`, `write_file`, `fetch_page`, `task`",
         );
         refused("[chat]\nmax_resends = -1\n", "x.toml:2:15: invalid value: integer `-1`, expected u32");
     }

@@ -27,6 +27,8 @@ pub(crate) struct Settings {
     /// None leaves it to the environment and the service's default.
     pub(crate) max_tool_call_rounds: Option<u32>,
     pub(crate) max_resends: Option<u32>,
+    pub(crate) tenant: Option<String>,
+    pub(crate) agent: Option<String>,
     pub(crate) tools: Vec<ToolName>,
     pub(crate) workdir: PathBuf,
     pub(crate) allow_private: bool,
@@ -86,6 +88,8 @@ impl Settings {
                 .max_tool_call_rounds
                 .or(file.chat.max_tool_call_rounds.filter(|_| !rounds_in_environment)),
             max_resends: flags.max_resends.or(file.chat.max_resends),
+            tenant: flags.tenant.clone().or(file.chat.tenant),
+            agent: flags.agent.clone().or(file.chat.agent),
             tools: if flags.no_tools { Vec::new() } else { flags.tools.clone().unwrap_or(file.tools.enable) },
             workdir: flags.workdir.clone().or(file.tools.workdir).unwrap_or_else(|| ".".into()),
             allow_private: file.tools.allow_private,

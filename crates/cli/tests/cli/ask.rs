@@ -34,7 +34,7 @@ fn wrong_arguments_are_told() {
     place.run(&[]).fails(2, "Usage: hookgate");
     place
         .run(&["chat", "--tools", "exec,rm", "x"])
-        .fails(2, "[possible values: exec, read_file, write_file, fetch_page]");
+        .fails(2, "[possible values: exec, read_file, write_file, fetch_page, task]");
     place.run(&["chat", "--provider", "opnai", "x"]).fails(2, "similar value exists: 'openai'");
     place.run(&["chat", "--max-resends", "few", "x"]).fails(2, "--max-resends");
     place
