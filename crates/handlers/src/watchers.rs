@@ -71,7 +71,9 @@ impl Watchers {
             }
         }
         let Ok(runtime) = tokio::runtime::Handle::try_current() else { return };
-        while state.running < self.shared.limits.at_a_time.min(state.running.saturating_add(state.waiting.len())) {
+        while state.running
+            < self.shared.limits.at_a_time.min(state.running.saturating_add(state.waiting.len()))
+        {
             state.running = state.running.saturating_add(1);
             // it ends when nothing waits; `drain` waits for it at shutdown
             runtime.spawn(work_off(self.shared.clone()));

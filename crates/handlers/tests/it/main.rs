@@ -1,0 +1,6 @@
+//! The handlers with real processes and servers on loopback.
+
+#![cfg(unix)]
+
+mod bench;
+mod command;
