@@ -113,17 +113,23 @@ fn fire_chunk(
     if plain.is_empty() && hits.is_empty() {
         return;
     }
-    let slots = hooks.patterns.as_ref().map(|patterns| patterns.slots.as_slice()).unwrap_or_default();
-    let mut due: Vec<(Slot, Option<String>)> = plain.iter().map(|slot| (*slot, None)).collect();
-    due.extend(hits.drain(..).filter_map(|hit| Some((*slots.get(hit.pattern)?, Some(hit.matched)))));
-    due.sort_by_key(|(slot, _)| *slot);
     let call_id = match chunk {
         Chunk::ToolCallDelta { index, id, .. } => id.or_else(|| response.call_id(index)),
         _ => None,
     };
+    let event = Occurrence::Chunk { chunk: &chunk, call_id };
+    if hits.is_empty() {
+        for slot in plain {
+            fire(&response.set, *slot, session, event, |_| None, effects);
+        }
+        return;
+    }
+    let slots = hooks.patterns.as_ref().map(|patterns| patterns.slots.as_slice()).unwrap_or_default();
+    let mut due: Vec<(Slot, Option<String>)> = plain.iter().map(|slot| (*slot, None)).collect();
+    due.extend(hits.drain(..).filter_map(|hit| Some((*slots.get(hit.pattern)?, Some(hit.matched)))));
+    due.sort_by_key(|(slot, _)| *slot);
     for (slot, matched) in due {
-        let occurrence = Occurrence::Chunk { chunk: &chunk, call_id };
-        fire(&response.set, slot, session, occurrence, |_| matched.map(Cow::Owned), effects);
+        fire(&response.set, slot, session, event, |_| matched.map(Cow::Owned), effects);
     }
 }
 

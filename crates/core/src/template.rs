@@ -91,7 +91,13 @@ impl Template {
 
     /// Fills the template.
     pub fn render(&self, variables: &dyn Variables) -> String {
-        let mut out = String::new();
+        // the most common template is one value and nothing else
+        if let [Part::Variable(variable)] = self.parts.as_slice()
+            && let Some(value) = variables.get(*variable)
+        {
+            return value.into_owned();
+        }
+        let mut out = String::with_capacity(128);
         for part in &self.parts {
             match part {
                 Part::Text(text) => out.push_str(text),
