@@ -95,7 +95,7 @@ impl Breaker {
 
 impl Pass<'_> {
     /// Tells how the call ended.
-    pub fn told(mut self, result: &Result<Answer, Fault>) {
+    pub fn told<T, E: std::fmt::Display>(mut self, result: &Result<T, E>) {
         self.told = true;
         match result {
             Ok(_) => self.breaker.note(None),
@@ -155,6 +155,10 @@ mod tests {
         Err(Fault::Failed("x".into()))
     }
 
+    fn said(word: &str) -> Result<Answer, Fault> {
+        Ok(Answer::with_decision(word))
+    }
+
     const SECOND: Duration = Duration::from_secs(1);
 
     #[tokio::test(start_paused = true)]
@@ -171,7 +175,7 @@ mod tests {
         pass.told(&fault());
         assert!(breaker.enter(SECOND).is_err());
         tokio::time::advance(Duration::from_secs(11)).await;
-        breaker.enter(SECOND).unwrap().told(&Ok(Answer::default()));
+        breaker.enter(SECOND).unwrap().told(&said("allow"));
         breaker.enter(SECOND).unwrap().told(&fault());
         assert!(breaker.enter(SECOND).is_ok());
     }
@@ -180,7 +184,7 @@ mod tests {
     async fn blocks_and_callers_who_leave_do_not_count_but_timeouts_do() {
         let breaker = breaker();
         for _ in 0..9 {
-            breaker.enter(SECOND).unwrap().told(&Ok(Answer::with_decision("block")));
+            breaker.enter(SECOND).unwrap().told(&said("block"));
             drop(breaker.enter(SECOND).unwrap());
         }
         for _ in 0..2 {

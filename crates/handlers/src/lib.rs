@@ -9,6 +9,7 @@ pub mod clock;
 pub mod command;
 pub mod folder;
 pub mod http;
+pub mod prompt;
 pub mod watchers;
 pub mod workshop;
 

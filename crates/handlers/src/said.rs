@@ -64,8 +64,8 @@ pub(crate) fn whole(text: &str) -> Result<Answer, String> {
 pub(crate) struct Found {
     /// What they say, in order.
     pub(crate) answers: Vec<Answer>,
-    /// Where the last one ends.
-    pub(crate) end: usize,
+    /// Where the last one stands.
+    pub(crate) last: std::ops::Range<usize>,
     /// Why something that begins like a JSON object could not be read.
     pub(crate) broken: Option<String>,
     /// There is other text beside them.
@@ -87,8 +87,9 @@ pub(crate) fn find(text: &str) -> Found {
         let mut stream = serde_json::Deserializer::from_str(object).into_iter::<Object>();
         match stream.next() {
             Some(Ok(Object(members))) => {
-                at = at.saturating_add(skip).saturating_add(stream.byte_offset());
-                found.end = at;
+                let start = at.saturating_add(skip);
+                at = start.saturating_add(stream.byte_offset());
+                found.last = start..at;
                 match read(members) {
                     Ok(answer) => found.answers.push(answer),
                     Err(why) => found.broken = Some(why),

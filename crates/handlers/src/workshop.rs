@@ -3,7 +3,7 @@
 use crate::folder::Loaded;
 use hookgate_core::define::{HookRef, Problem};
 use hookgate_core::handler::{Handler, HandlerSpec, HandlerType};
-use hookgate_core::hook::Work;
+use hookgate_core::hook::{Hook, Listens, Work};
 use std::collections::HashMap;
 use std::path::Path;
 use std::sync::Arc;
@@ -40,7 +40,12 @@ impl Workshop {
     pub fn equip(&self, mut loaded: Loaded) -> Loaded {
         let mut kept = Vec::with_capacity(loaded.hooks.len());
         for mut hook in loaded.hooks.drain(..) {
+            let unfiltered = is_unfiltered(&hook);
             let made = match &mut hook.work {
+                Work::Handler { spec, .. } if spec.kind() == HandlerType::Prompt && unfiltered => Err(
+                    "a prompt hook needs a `matcher` or an `if_expr`: each question is slow and costs money"
+                        .into(),
+                ),
                 Work::Handler { spec, run } if run.is_none() => {
                     let folder = Path::new(&hook.file).parent().unwrap_or(Path::new("."));
                     self.make(spec, folder).map(|handler| *run = Some(handler))
@@ -65,6 +70,14 @@ impl Workshop {
             Some(make) => make(spec, folder),
             None => Err(format!("handlers of type `{}` cannot run in this version yet", spec.kind())),
         }
+    }
+}
+
+/// Whether a hook listens to every event of its point.
+fn is_unfiltered(hook: &Hook) -> bool {
+    match &hook.listens {
+        Listens::Point { matcher, if_expr, .. } => matcher.is_none() && if_expr.is_none(),
+        _ => false,
     }
 }
 

@@ -11,3 +11,4 @@
 
 mod bench;
 mod command;
+mod prompt;

@@ -1,0 +1,159 @@
+//! What questions may cost: so many a turn, so many tokens a tenant. Both are looked at before a question is asked.
+
+use std::collections::HashMap;
+use std::fmt;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+use tokio::time::Instant;
+
+/// Sessions whose questions are counted at a time.
+const MOST_SESSIONS: usize = 10_000;
+/// A session that asks nothing for so long begins a new turn with its next question.
+const IDLE: Duration = Duration::from_secs(600);
+
+/// Questions of each session's turn, hook by hook. Clones share the counts.
+///
+/// A turn begins with [`Turns::begin`], which a door calls when the user's input arrives; without that call it ends
+/// after ten minutes without a question. A hook that listens at `user_prompt_submit` begins anew at each event.
+#[derive(Debug, Clone, Default)]
+pub struct Turns {
+    sessions: Arc<Mutex<HashMap<String, Turn>>>,
+}
+
+#[derive(Debug)]
+struct Turn {
+    last: Instant,
+    asked: HashMap<Arc<str>, u64>,
+}
+
+impl Turns {
+    /// The session's next turn begins.
+    pub fn begin(&self, session: &str) {
+        self.sessions.lock().unwrap_or_else(PoisonError::into_inner).remove(session);
+    }
+
+    /// How many questions this hook has asked in the session's turn.
+    pub fn asked(&self, session: &str, hook: &str) -> u64 {
+        let sessions = self.sessions.lock().unwrap_or_else(PoisonError::into_inner);
+        sessions.get(session).and_then(|turn| turn.asked.get(hook).copied()).unwrap_or(0)
+    }
+
+    /// Counts one more question, unless that would be too many.
+    pub(super) fn take(&self, session: &str, hook: &Arc<str>, most: u64, first: bool) -> Result<(), String> {
+        let mut sessions = self.sessions.lock().unwrap_or_else(PoisonError::into_inner);
+        if sessions.len() >= MOST_SESSIONS && !sessions.contains_key(session) {
+            sessions.retain(|_, turn| turn.last.elapsed() < IDLE);
+            if sessions.len() >= MOST_SESSIONS {
+                return Err("too many sessions ask questions at the same time".into());
+            }
+        }
+        let now = Instant::now();
+        let new = || Turn { last: now, asked: HashMap::new() };
+        let turn = sessions.entry(session.to_owned()).or_insert_with(new);
+        if turn.last.elapsed() >= IDLE {
+            turn.asked.clear();
+        }
+        turn.last = now;
+        let count = turn.asked.entry(hook.clone()).or_default();
+        if first {
+            *count = 0;
+        }
+        if *count >= most {
+            return Err(format!("its {most} questions of this turn are used up (max_per_turn)"));
+        }
+        *count = count.saturating_add(1);
+        Ok(())
+    }
+}
+
+/// What a tenant may spend on questions.
+pub trait Budget: Send + Sync + fmt::Debug {
+    /// Sets tokens aside before a question. The error says why there are none.
+    fn take(&self, tenant: Option<&str>, tokens: u64) -> Result<(), String>;
+    /// Tells what a question cost for which `taken` tokens were set aside.
+    fn settle(&self, tenant: Option<&str>, taken: u64, cost: u64);
+}
+
+/// No bound but `max_per_turn`.
+#[derive(Debug, Clone, Copy)]
+pub struct Unlimited;
+
+impl Budget for Unlimited {
+    fn take(&self, _: Option<&str>, _: u64) -> Result<(), String> {
+        Ok(())
+    }
+
+    fn settle(&self, _: Option<&str>, _: u64, _: u64) {}
+}
+
+/// So many tokens for each tenant in a span of time, counted in this process.
+#[derive(Debug)]
+pub struct TokensPerTenant {
+    tokens: u64,
+    span: Duration,
+    spent: Mutex<HashMap<Option<String>, (Instant, u64)>>,
+}
+
+impl TokensPerTenant {
+    /// At most `tokens` in each `span`.
+    pub fn new(tokens: u64, span: Duration) -> TokensPerTenant {
+        TokensPerTenant { tokens, span, spent: Mutex::default() }
+    }
+}
+
+impl Budget for TokensPerTenant {
+    fn take(&self, tenant: Option<&str>, tokens: u64) -> Result<(), String> {
+        let mut spent = self.spent.lock().unwrap_or_else(PoisonError::into_inner);
+        let now = Instant::now();
+        spent.retain(|_, (since, _)| now.duration_since(*since) < self.span);
+        let (_, count) = spent.entry(tenant.map(str::to_owned)).or_insert((now, 0));
+        if count.saturating_add(tokens) > self.tokens {
+            return Err(format!(
+                "the budget for questions is used up ({count} of {} tokens are spent, about {tokens} are needed)",
+                self.tokens
+            ));
+        }
+        *count = count.saturating_add(tokens);
+        Ok(())
+    }
+
+    fn settle(&self, tenant: Option<&str>, taken: u64, cost: u64) {
+        let mut spent = self.spent.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((_, count)) = spent.get_mut(&tenant.map(str::to_owned)) {
+            *count = count.saturating_sub(taken).saturating_add(cost);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn a_turn_has_so_many_questions() {
+        let (turns, hook) = (Turns::default(), Arc::from("p"));
+        let take = |session: &str| turns.take(session, &hook, 2, false).is_ok();
+        assert!(take("a") && take("a") && !take("a") && take("b"));
+        assert_eq!(turns.asked("a", "p"), 2);
+        turns.begin("a");
+        assert!(take("a"));
+        assert!(take("a") && !take("a"));
+        tokio::time::advance(IDLE).await;
+        assert!(take("a"));
+        for _ in 0..9 {
+            turns.take("c", &hook, 1, true).unwrap();
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_tenant_has_so_many_tokens() {
+        let budget = TokensPerTenant::new(100, Duration::from_secs(60));
+        budget.take(Some("t"), 90).unwrap();
+        assert!(budget.take(Some("t"), 20).unwrap_err().contains("90 of 100"));
+        budget.take(Some("other"), 20).unwrap();
+        budget.settle(Some("t"), 90, 30);
+        budget.take(Some("t"), 20).unwrap();
+        tokio::time::advance(Duration::from_secs(60)).await;
+        budget.take(Some("t"), 100).unwrap();
+    }
+}
