@@ -7,6 +7,7 @@
 //! | `updatedInput` | an object: what it wants to change |
 //! | `append`, `appendResponse` | text or a list of texts to be joined to the answer (pre_response) |
 //! | `send`, `extraMessages` | the same, each a message of its own |
+//! | `output` | the same, as the hook's `mode` says |
 //!
 //! Other members are passed over. A member that is written twice makes the object unreadable: two readers could be
 //! told two stories.
@@ -151,13 +152,14 @@ fn read(mut members: Map<String, Value>) -> Result<Answer, String> {
         Some(_) => return Err("`updatedInput` is no object".into()),
     };
     for (key, mode) in [
-        ("append", Mode::Append),
-        ("appendResponse", Mode::Append),
-        ("send", Mode::Send),
-        ("extraMessages", Mode::Send),
+        ("append", Some(Mode::Append)),
+        ("appendResponse", Some(Mode::Append)),
+        ("send", Some(Mode::Send)),
+        ("extraMessages", Some(Mode::Send)),
+        ("output", None),
     ] {
         let texts = texts(&mut members, key)?;
-        answer.additions.extend(texts.into_iter().map(|text| (Some(mode), text)));
+        answer.additions.extend(texts.into_iter().map(|text| (mode, text)));
     }
     Ok(answer)
 }

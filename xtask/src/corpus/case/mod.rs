@@ -1,5 +1,6 @@
 //! Cases (`cases/README.md` describes a file): a set-up, steps, and what must come out of each.
 
+mod agent;
 mod expect;
 mod files;
 mod steps;
@@ -15,6 +16,9 @@ const STEPS: &[&str] = &["load", "chat", "stream", "send", "tool", "fs", "wait_r
 
 /// Plays a case.
 pub(super) fn run(case: &Value) -> Verdict {
+    if agent::is_agent_case(case) {
+        return agent::run(case);
+    }
     let steps = case.get("steps").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
     if let Some(why) = cannot_run(case, steps) {
         return Verdict::NotRun(why);
@@ -32,7 +36,7 @@ fn cannot_run(case: &Value, steps: &[Value]) -> Option<String> {
     }
     let setup = case.get("setup")?;
     let unknown =
-        ["hooks", "upstream", "server", "llm", "http"].into_iter().find(|key| setup.get(*key).is_some());
+        ["upstream", "server", "llm", "http"].into_iter().find(|key| setup.get(*key).is_some());
     unknown.map(|key| format!("the set-up `{key}` is not built yet"))
 }
 

@@ -95,6 +95,7 @@ fn send(world: &World, step: &Value, seen: &mut Seen) -> Result<(), String> {
             seen.final_text = Some(answer.text);
         }
         Ok(Outcome::Interrupted { .. }) => seen.result = "interrupted".into(),
+        Ok(Outcome::Blocked { .. }) => seen.result = "blocked".into(),
         Err(error) => {
             seen.result = "error".into();
             seen.error = Some(error.to_string());

@@ -1,0 +1,217 @@
+//! What exists while a case with agent hooks runs.
+
+use super::super::super::stand_in;
+use super::judge::Judge;
+use super::servers::Servers;
+use futures_util::FutureExt;
+use futures_util::future::BoxFuture;
+use hookgate_core::action::ActionKinds;
+use hookgate_core::define::{self, Problem};
+use hookgate_core::dispatch::Dispatcher;
+use hookgate_core::gate::Surroundings;
+use hookgate_core::handler::HandlerType;
+use hookgate_core::hook::Source;
+use hookgate_core::record::Memory;
+use hookgate_core::set::HookSet;
+use hookgate_handlers::address::Lookup;
+use hookgate_handlers::clock::TokioTimer;
+use hookgate_handlers::command::{self, Commands};
+use hookgate_handlers::folder::Loaded;
+use hookgate_handlers::http::{self, Network};
+use hookgate_handlers::prompt::{self, Spending};
+use hookgate_handlers::watchers::{Limits, Watchers};
+use hookgate_handlers::workshop::Workshop;
+use serde_json::{Map, Value, json};
+use std::collections::HashMap;
+use std::net::IpAddr;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+pub(super) struct World {
+    dir: tempfile::TempDir,
+    pub(super) servers: Servers,
+    pub(super) judge: Arc<Judge>,
+    pub(super) names: Arc<Names>,
+    pub(super) allow_private: bool,
+    pub(super) dispatcher: Dispatcher,
+    pub(super) around: Surroundings,
+    pub(super) memory: Arc<Memory>,
+    pub(super) watchers: Watchers,
+    hooks: Vec<Value>,
+    /// Ids in use.
+    pub(super) loaded: Vec<String>,
+    pub(super) problems: Vec<Problem>,
+    pub(super) load_warnings: Vec<String>,
+}
+
+/// The names of a case; nobody else is asked.
+#[derive(Debug, Default)]
+pub(super) struct Names(HashMap<String, Vec<IpAddr>>);
+
+impl Lookup for Names {
+    fn lookup<'a>(&'a self, name: &'a str) -> BoxFuture<'a, std::io::Result<Vec<IpAddr>>> {
+        let found = self.0.get(name).cloned();
+        async move { found.ok_or_else(|| std::io::Error::other("no such name in this case")) }.boxed()
+    }
+}
+
+impl World {
+    pub(super) async fn new(setup: &Value) -> Result<World, String> {
+        let dir = tempfile::tempdir().map_err(|error| error.to_string())?;
+        let dir_name = dir.path().display().to_string();
+        lay_out(setup, dir.path(), &dir_name)?;
+        let servers = Servers::start(setup.get("http")).await?;
+        let config = setup.get("config").cloned().unwrap_or_default();
+        if config.get("resolver_sequence").is_some() {
+            return Err("`resolver_sequence` is not built yet".into());
+        }
+        let hooks = setup.get("hooks").map(|hooks| stand_in::expand(hooks, &dir_name)).transpose()?;
+        let text = servers.fill(&hooks.unwrap_or_default().to_string());
+        let memory = Arc::new(Memory::new(100_000));
+        let around = Surroundings {
+            timer: Arc::new(TokioTimer::new()),
+            recorder: memory.clone(),
+            budget: Duration::from_secs(600),
+        };
+        let answers = setup.get("llm").and_then(Value::as_object).and_then(|judges| judges.values().next());
+        let watchers = Watchers::new(around.clone(), Limits::default());
+        Ok(World {
+            dir,
+            servers,
+            judge: Arc::new(Judge::new(answers.unwrap_or(&Value::Null))),
+            names: Arc::new(names(config.get("resolver"))),
+            allow_private: config.get("http_allow_loopback").and_then(Value::as_bool).unwrap_or(true),
+            dispatcher: Dispatcher::new(HookSet::empty()),
+            watchers,
+            around,
+            memory,
+            hooks: serde_json::from_str(&text).unwrap_or_default(),
+            loaded: Vec::new(),
+            problems: Vec::new(),
+            load_warnings: Vec::new(),
+        })
+    }
+
+    pub(super) fn dir(&self) -> &Path {
+        self.dir.path()
+    }
+
+    pub(super) fn path(&self, name: &str) -> PathBuf {
+        self.dir.path().join(name)
+    }
+
+    /// Loads the hooks; bad ones are left out and told.
+    pub(super) fn load(&mut self) -> Result<(), String> {
+        let file = self.path("hooks.json").display().to_string();
+        let mut loaded = Loaded::default();
+        for (index, hook) in self.hooks.iter().enumerate() {
+            let (text, source) = self.written(hook, index);
+            let read = define::read(&file, &text.to_string(), source, &ActionKinds::standard());
+            loaded.problems.extend(read.problems);
+            loaded.warnings.extend(read.warnings);
+            loaded.hooks.extend(read.hooks.into_iter().map(|mut made| {
+                made.index = index;
+                made
+            }));
+        }
+        let equipped = self.workshop()?.equip(loaded);
+        self.loaded = equipped.hooks.iter().map(|hook| hook.key.to_string()).collect();
+        self.load_warnings = equipped.warnings.iter().map(ToString::to_string).collect();
+        self.problems = equipped.problems;
+        self.dispatcher.install(HookSet::new(equipped.hooks).map_err(|problem| problem.to_string())?);
+        Ok(())
+    }
+
+    /// Scripts cannot make code from text. Where a case does (`note_to_runner`), the value that its event carries is
+    /// written into the script.
+    pub(super) fn write_value_into_source(&mut self, step: &Value) -> Result<(), String> {
+        const EVAL: &str = "eval(\"(\"+e.toolInput.command+\")\")";
+        let command = step.get("event").and_then(|event| event.pointer("/toolInput/command"));
+        let Some(command) = command.and_then(Value::as_str) else { return Ok(()) };
+        let mut written = self.hooks.clone();
+        for hook in &mut written {
+            let Some(Value::String(source)) = hook.pointer_mut("/handler/source") else { return Ok(()) };
+            if !source.contains(EVAL) {
+                return Ok(());
+            }
+            *source = source.replace(EVAL, &format!("({command})"));
+        }
+        let as_given = std::mem::replace(&mut self.hooks, written);
+        let loaded = self.load();
+        self.hooks = as_given;
+        loaded
+    }
+
+    /// A hook of a case as a file would hold it: listed order is running order, and what a case only implies is
+    /// written out.
+    fn written(&self, hook: &Value, index: usize) -> (Value, Source) {
+        let mut members = hook.as_object().cloned().unwrap_or_default();
+        let builtin = members.remove("source").is_some_and(|source| source == "builtin");
+        if !builtin {
+            members.remove("mutable_fields");
+        }
+        members.insert("priority".into(), json!(1000_i64.saturating_sub(i64::try_from(index).unwrap_or(0))));
+        let kind = hook.get("handler").and_then(|handler| handler.get("type")).and_then(Value::as_str);
+        match kind {
+            Some("prompt") if !members.contains_key("matcher") && !members.contains_key("if_expr") => {
+                // a question without a filter is refused; cases leave the filter out where it is not the point
+                members.insert("if_expr".into(), json!("true"));
+            }
+            Some("http") if self.allow_private => {
+                if let Some(handler) = members.get_mut("handler").and_then(Value::as_object_mut) {
+                    handler.insert("allow_private".into(), json!(true));
+                }
+            }
+            _ => {}
+        }
+        (Value::Object(members), if builtin { Source::Builtin } else { Source::User })
+    }
+
+    fn workshop(&self) -> Result<Workshop, String> {
+        let judge = self.judge.clone();
+        let judges = move |name: Option<&str>| {
+            Ok(prompt::Judge { model: judge.clone(), name: name.unwrap_or("judge").to_owned() })
+        };
+        let network = Network::with_lookup(self.names.clone())?;
+        let workshop = Workshop::empty()
+            .with(HandlerType::Command, command::maker(Commands::default()))
+            .with(HandlerType::Http, http::maker(network))
+            .with(HandlerType::Prompt, prompt::maker(Arc::new(judges), Spending::default()));
+        Ok(with_scripts(workshop))
+    }
+}
+
+fn with_scripts(workshop: Workshop) -> Workshop {
+    workshop
+}
+
+fn names(resolver: Option<&Value>) -> Names {
+    let all: Map<String, Value> = resolver.and_then(Value::as_object).cloned().unwrap_or_default();
+    let addresses = |value: &Value| {
+        let list = value.as_array().map(Vec::as_slice).unwrap_or_default();
+        list.iter().filter_map(|address| address.as_str()?.parse().ok()).collect()
+    };
+    Names(all.iter().map(|(name, value)| (name.clone(), addresses(value))).collect())
+}
+
+/// Writes the programs and files of a case.
+fn lay_out(setup: &Value, dir: &Path, dir_name: &str) -> Result<(), String> {
+    use std::os::unix::fs::PermissionsExt;
+    let mode_of = |name: &str| {
+        let text = setup.get("program_mode").and_then(|modes| modes.get(name)).and_then(Value::as_str);
+        text.and_then(|text| u32::from_str_radix(text, 8).ok()).unwrap_or(0o755)
+    };
+    for (key, is_program) in [("programs", true), ("files", false)] {
+        for (name, content) in setup.get(key).and_then(Value::as_object).into_iter().flatten() {
+            let path = dir.join(name);
+            let expanded = stand_in::expand(content, dir_name)?;
+            std::fs::write(&path, stand_in::bytes(&expanded)?).map_err(|error| error.to_string())?;
+            if is_program {
+                let mode = std::fs::Permissions::from_mode(mode_of(name));
+                std::fs::set_permissions(&path, mode).map_err(|error| error.to_string())?;
+            }
+        }
+    }
+    Ok(())
+}
