@@ -11,6 +11,12 @@ use tokio::sync::Notify;
 /// Told how a watching hook's run went.
 pub type OnTrace = dyn Fn(&Trace) + Send + Sync;
 
+/// Keeps work that does not fit into the pool, for later.
+pub trait Outbox: Send + Sync + std::fmt::Debug {
+    /// Takes the work over, or gives it back if it cannot: then it is counted and dropped. Must not wait.
+    fn spill(&self, watch: Watch) -> Option<Watch>;
+}
+
 /// The bounds of the pool.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
@@ -36,6 +42,7 @@ struct Shared {
     around: Surroundings,
     limits: Limits,
     on_trace: Option<Box<OnTrace>>,
+    outbox: Option<Arc<dyn Outbox>>,
     state: Mutex<State>,
     changed: Notify,
 }
@@ -55,8 +62,18 @@ impl Watchers {
 
     /// The same, with somebody who is told how each run went.
     pub fn told(around: Surroundings, limits: Limits, on_trace: Option<Box<OnTrace>>) -> Watchers {
+        Watchers::with_outbox(around, limits, on_trace, None)
+    }
+
+    /// The same, with a place for what does not fit.
+    pub fn with_outbox(
+        around: Surroundings,
+        limits: Limits,
+        on_trace: Option<Box<OnTrace>>,
+        outbox: Option<Arc<dyn Outbox>>,
+    ) -> Watchers {
         let (state, changed) = (Mutex::default(), Notify::new());
-        Watchers { shared: Arc::new(Shared { around, limits, on_trace, state, changed }) }
+        Watchers { shared: Arc::new(Shared { around, limits, on_trace, outbox, state, changed }) }
     }
 
     /// Takes work in and returns at once. What does not fit is counted. Outside a runtime nothing can run: the work
@@ -64,10 +81,10 @@ impl Watchers {
     pub fn submit(&self, work: Vec<Watch>) {
         let mut state = self.shared.state();
         for watch in work {
-            if state.waiting.len() >= self.shared.limits.waiting {
-                state.overflowed = state.overflowed.saturating_add(1);
-            } else {
+            if state.waiting.len() < self.shared.limits.waiting {
                 state.waiting.push_back(watch);
+            } else if self.shared.outbox.as_ref().is_none_or(|outbox| outbox.spill(watch).is_some()) {
+                state.overflowed = state.overflowed.saturating_add(1);
             }
         }
         let Ok(runtime) = tokio::runtime::Handle::try_current() else { return };

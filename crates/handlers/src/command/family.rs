@@ -11,7 +11,9 @@
 //! ancestors; and, without `/proc` (systems other than Linux), everything that left the group.
 
 use rustix::process::{Pid, Signal, kill_process_group};
+use std::process::ExitStatus;
 use std::time::{Duration, Instant};
+use tokio::process::Child;
 use tokio::sync::OwnedSemaphorePermit;
 
 /// Rounds at once, before a thread goes on.
@@ -22,6 +24,7 @@ const LOOK_FOR: Duration = Duration::from_secs(5);
 /// A program and what it started. Dropping it ends them all.
 pub(super) struct Family {
     leader: Option<Pid>,
+    program: Option<Child>,
     mark: String,
     began: Instant,
     /// The place among the commands that may run at once; given back when all is quiet.
@@ -29,28 +32,38 @@ pub(super) struct Family {
 }
 
 impl Family {
-    /// The family of the program with this process number, which got `mark` (`NAME=value`) in its environment.
-    pub(super) fn new(leader: Option<u32>, mark: String, place: OwnedSemaphorePermit) -> Family {
-        let leader = leader.and_then(|id| Pid::from_raw(i32::try_from(id).ok()?));
-        Family { leader, mark, began: Instant::now(), place: Some(place) }
+    /// The family of a program that got `mark` (`NAME=value`) in its environment.
+    pub(super) fn new(program: Child, mark: String, place: OwnedSemaphorePermit) -> Family {
+        let leader = program.id().and_then(|id| Pid::from_raw(i32::try_from(id).ok()?));
+        Family { leader, program: Some(program), mark, began: Instant::now(), place: Some(place) }
+    }
+
+    /// Waits for the program itself.
+    pub(super) async fn ended(&mut self) -> std::io::Result<ExitStatus> {
+        match &mut self.program {
+            Some(program) => program.wait().await,
+            None => std::future::pending().await,
+        }
     }
 }
 
 impl Drop for Family {
     fn drop(&mut self) {
         let Some(leader) = self.leader else { return };
-        let mut hunt = Hunt { leader, mark: std::mem::take(&mut self.mark), began: self.began };
-        for _ in 0..ROUNDS_AT_ONCE {
-            if hunt.round() == Round::Quiet {
-                return;
-            }
+        let hunt = Hunt { leader, mark: std::mem::take(&mut self.mark), began: self.began };
+        if proc::is_short(leader, self.began) && (0..ROUNDS_AT_ONCE).any(|_| hunt.round() == Round::Quiet) {
+            return;
         }
-        let place = self.place.take();
-        // where no thread can be started nothing is left to try
-        let _ = std::thread::Builder::new().name("hookgate-hunt".into()).spawn(move || {
+        // the caller has its answer to give. The program is dropped, and so killed, last: while it lives the tree of
+        // its children is known
+        let (held, again) = ((self.place.take(), self.program.take()), hunt.clone());
+        let thread = std::thread::Builder::new().name("hookgate-hunt".into()).spawn(move || {
             hunt.go_on();
-            drop(place);
+            drop(held);
         });
+        if thread.is_err() {
+            again.round();
+        }
     }
 }
 
@@ -63,6 +76,7 @@ enum Round {
     Again,
 }
 
+#[derive(Clone)]
 struct Hunt {
     leader: Pid,
     mark: String,
@@ -70,7 +84,7 @@ struct Hunt {
 }
 
 impl Hunt {
-    fn go_on(&mut self) {
+    fn go_on(&self) {
         let began = Instant::now();
         let mut pause = Duration::from_millis(1);
         while self.round() == Round::Again && began.elapsed() < LOOK_FOR {
@@ -80,42 +94,40 @@ impl Hunt {
     }
 
     /// Kills whatever can be seen. Members are looked up before the group dies: afterwards nobody's parent is known.
-    fn round(&mut self) -> Round {
+    fn round(&self) -> Round {
         let members = proc::members(self.leader, &self.mark, self.began);
         // gone already is fine
         let _ = kill_process_group(self.leader, Signal::KILL);
-        members.kill()
+        members.round()
     }
 }
 
 #[cfg(target_os = "linux")]
 mod proc {
     use super::Round;
-    use rustix::fd::OwnedFd;
     use rustix::io::Errno;
     use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
     use std::collections::HashSet;
     use std::time::{Duration, Instant};
 
-    /// More numbers than this are not tried one by one.
-    const FEW: i32 = 512;
+    /// So many numbers are looked at while somebody waits.
+    const FEW: i32 = 128;
+    /// More than this are not tried one by one.
+    const MANY: i32 = 2048;
     /// In this time process numbers cannot have come round.
     const NO_WRAP: Duration = Duration::from_secs(2);
+    /// How often a look goes on with the numbers that were given out during it.
+    const MOST_LOOKS: u32 = 16;
 
     #[derive(Default)]
     pub(super) struct Members {
-        found: Vec<OwnedFd>,
+        found: bool,
         unsure: bool,
     }
 
     impl Members {
-        pub(super) fn kill(self) -> Round {
-            let again = self.unsure || !self.found.is_empty();
-            for process in self.found {
-                // gone already is fine
-                let _ = pidfd_send_signal(&process, Signal::KILL);
-            }
-            if again { Round::Again } else { Round::Quiet }
+        pub(super) fn round(&self) -> Round {
+            if self.unsure || self.found { Round::Again } else { Round::Quiet }
         }
     }
 
@@ -127,28 +139,54 @@ mod proc {
         session: i32,
     }
 
+    /// Whether a look is short: few numbers were given out since the program began.
+    pub(super) fn is_short(leader: Pid, began: Instant) -> bool {
+        let leader = leader.as_raw_pid();
+        let few = |newest: i32| newest.checked_sub(leader).is_some_and(|count| (0..=FEW).contains(&count));
+        began.elapsed() < NO_WRAP && newest().map_or_else(|error| lost(&error).is_some(), few)
+    }
+
     /// All living processes that belong to the leader, without itself.
     pub(super) fn members(leader: Pid, mark: &str, began: Instant) -> Members {
-        let leader = leader.as_raw_pid();
         let mut members = Members::default();
-        let Some(newest) = newest() else { return members };
-        if newest == leader && began.elapsed() < NO_WRAP {
-            return members;
-        }
-        let candidates = match newest.checked_sub(leader) {
-            Some(count @ 0..=FEW) if began.elapsed() < NO_WRAP => {
-                (0..count).filter_map(|n| leader.checked_add(n)?.checked_add(1)).collect()
-            }
-            _ => match all() {
-                Some(all) => all,
-                None => {
-                    members.unsure = true;
-                    return members;
-                }
-            },
-        };
+        let leader = leader.as_raw_pid();
         let mut family = HashSet::from([leader]);
-        for id in candidates.into_iter().filter(|id| *id != leader) {
+        let mut from = if began.elapsed() < NO_WRAP { Some(leader) } else { None };
+        let mut to = match newest() {
+            Ok(newest) => newest,
+            Err(error) => {
+                // without `/proc` the group is all that is known; without a descriptor nothing is, yet
+                members.unsure = lost(&error).is_none();
+                return members;
+            }
+        };
+        // a process may hand over to a child and end while it is looked for: a look is over when no number was given
+        // out meanwhile
+        for _ in 0..MOST_LOOKS {
+            match candidates(from, to) {
+                Some(ids) => look(&ids, leader, mark, &mut family, &mut members),
+                None => members.unsure = true,
+            }
+            match newest() {
+                Ok(now) if now == to => return members,
+                Ok(now) => (from, to) = (Some(to), now),
+                Err(_) => break,
+            }
+        }
+        members.unsure = true;
+        members
+    }
+
+    /// The numbers after `from` up to `to`; all there are where these may have come round.
+    fn candidates(from: Option<i32>, to: i32) -> Option<Vec<i32>> {
+        match from.and_then(|from| Some((from.checked_add(1)?, to.checked_sub(from)?))) {
+            Some((first, 0..=MANY)) => Some((first..=to).collect()),
+            _ => all(),
+        }
+    }
+
+    fn look(ids: &[i32], leader: i32, mark: &str, family: &mut HashSet<i32>, members: &mut Members) {
+        for id in ids.iter().copied().filter(|id| *id != leader) {
             let Some(pid) = Pid::from_raw(id) else { continue };
             // opened first: what is read afterwards is about this process or about none
             let process = match pidfd_open(pid, PidfdFlags::empty()) {
@@ -158,16 +196,17 @@ mod proc {
                     continue;
                 }
             };
-            match belongs(id, leader, mark, &family) {
+            match belongs(id, leader, mark, family) {
                 Some(true) => {
                     family.insert(id);
-                    members.found.push(process);
+                    // killed at once: what is dead forks no more
+                    let _ = pidfd_send_signal(&process, Signal::KILL);
+                    members.found = true;
                 }
                 Some(false) => {}
                 None => members.unsure = true,
             }
         }
-        members
     }
 
     /// Whether a process belongs to the family; `None` if that cannot be told now.
@@ -209,9 +248,10 @@ mod proc {
     }
 
     /// The newest process number of this system.
-    fn newest() -> Option<i32> {
-        let text = std::fs::read_to_string("/proc/loadavg").ok()?;
-        text.split_ascii_whitespace().next_back()?.parse().ok()
+    fn newest() -> std::io::Result<i32> {
+        let text = std::fs::read_to_string("/proc/loadavg")?;
+        let last = text.split_ascii_whitespace().next_back().and_then(|last| last.parse().ok());
+        last.ok_or_else(|| std::io::Error::other("no process number"))
     }
 
     fn all() -> Option<Vec<i32>> {
@@ -244,9 +284,13 @@ mod proc {
     pub(super) struct Members;
 
     impl Members {
-        pub(super) fn kill(self) -> Round {
+        pub(super) fn round(&self) -> Round {
             Round::Quiet
         }
+    }
+
+    pub(super) fn is_short(_leader: Pid, _began: Instant) -> bool {
+        true
     }
 
     pub(super) fn members(_leader: Pid, _mark: &str, _began: Instant) -> Members {

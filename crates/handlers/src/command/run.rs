@@ -28,9 +28,8 @@ pub(super) struct Ended {
 /// Starts a program, feeds it and waits for its end. Whatever it started ends with it, or with this future.
 pub(super) async fn run(start: &Start, input: &[u8], place: OwnedSemaphorePermit) -> Result<Ended, String> {
     let (mut child, mark) = start.spawn(&format!("{:032x}", fastrand::u128(..))).await?;
-    // declared after the child, so that it is dropped before it: the tree is known only while its root lives
-    let family = Family::new(child.id(), mark, place);
     let mut pipes = Pipes::new(&mut child, input);
+    let mut family = Family::new(child, mark, place);
     let flood = |_: Flood| {
         format!(
             "`{}` was stopped: more than {} KiB on stdout is no verdict",
@@ -41,7 +40,7 @@ pub(super) async fn run(start: &Start, input: &[u8], place: OwnedSemaphorePermit
     let status = loop {
         tokio::select! {
             biased;
-            status = child.wait() => break status,
+            status = family.ended() => break status,
             moved = pipes.step() => moved.map_err(flood)?,
         }
     };

@@ -12,3 +12,4 @@
 mod bench;
 mod command;
 mod prompt;
+mod watchers;
