@@ -142,7 +142,10 @@ impl Flow {
 
     /// Nothing more is read.
     fn end(&mut self, result: Result<(), Error>) {
-        let result = result.and_then(|()| self.decoder.finish(&mut self.fresh));
+        // An answer that was complete stays so: its finish comes before the failure.
+        let finishes = result.is_ok() || self.decoder.complete();
+        let finished = if finishes { self.decoder.finish(&mut self.fresh) } else { Ok(()) };
+        let result = result.and(finished);
         self.ready.extend(self.fresh.drain(..));
         self.failure = result.err().map(|error| self.explain(error));
         if let Some(mut response) = self.response.take().filter(|_| self.failure.is_none()) {

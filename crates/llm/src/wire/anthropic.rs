@@ -139,7 +139,9 @@ fn input(call: &ToolCall) -> Value {
 pub struct Decoder {
     blocks: Vec<Block>,
     n_calls: u32,
-    finished: bool,
+    /// The last word of why it ended; given out at the end, so that nothing comes after it.
+    finish: Option<Finish>,
+    ended: bool,
     done: bool,
 }
 
@@ -190,7 +192,7 @@ impl Decode for Decoder {
         if !self.complete() {
             return Err(Error::cut());
         }
-        self.end("", out);
+        self.end(out);
         Ok(())
     }
 
@@ -199,7 +201,7 @@ impl Decode for Decoder {
     }
 
     fn complete(&self) -> bool {
-        self.done || self.finished
+        self.done || self.finish.is_some()
     }
 }
 
@@ -213,7 +215,8 @@ pub fn whole(body: &Value, out: &mut Vec<Delta>) -> Result<(), Error> {
     }
     let mut decoder = Decoder::default();
     decoder.message_start(body, out);
-    decoder.end(text(body, "stop_reason").unwrap_or_default(), out);
+    decoder.finish = text(body, "stop_reason").map(Finish::from_word);
+    decoder.end(out);
     Ok(())
 }
 
@@ -288,13 +291,13 @@ impl Decoder {
     fn message_delta(&mut self, event: &Value, out: &mut Vec<Delta>) {
         usage(event, out);
         if let Some(word) = event.get("delta").and_then(|delta| text(delta, "stop_reason")) {
-            self.end(word, out);
+            self.finish = Some(Finish::from_word(word));
         }
     }
 
-    fn end(&mut self, word: &str, out: &mut Vec<Delta>) {
-        if !std::mem::replace(&mut self.finished, true) {
-            out.push(Delta::Finish(Finish::from_word(word)));
+    fn end(&mut self, out: &mut Vec<Delta>) {
+        if !std::mem::replace(&mut self.ended, true) {
+            out.push(Delta::Finish(self.finish.clone().unwrap_or_else(|| Finish::from_word(""))));
         }
     }
 

@@ -109,7 +109,9 @@ pub struct Decoder {
     /// The server writes `tool_calls`; a `function_call` beside them says the same again.
     modern_calls: bool,
     answer_id: String,
-    finished: bool,
+    /// The last word of why it ended. Some servers say it in every chunk, so it is given out at the end.
+    finish: Option<Finish>,
+    ended: bool,
     done: bool,
 }
 
@@ -140,7 +142,7 @@ impl Decode for Decoder {
         if !self.complete() {
             return Err(Error::cut());
         }
-        self.end("", out);
+        self.end(out);
         Ok(())
     }
 
@@ -149,7 +151,7 @@ impl Decode for Decoder {
     }
 
     fn complete(&self) -> bool {
-        self.done || self.finished
+        self.done || self.finish.is_some()
     }
 }
 
@@ -163,7 +165,7 @@ pub fn whole(body: &Value, out: &mut Vec<Delta>) -> Result<(), Error> {
         Some(fields) => decoder.chunk(fields, out)?,
         None => return Err(Error::malformed("a chat completion", &body.to_string())),
     }
-    decoder.end("", out);
+    decoder.end(out);
     Ok(())
 }
 
@@ -204,7 +206,7 @@ impl Decoder {
             }
         }
         if let Some(word) = text(choice, "finish_reason") {
-            self.end(word, out);
+            self.finish = Some(Finish::from_word(word));
         }
         Ok(())
     }
@@ -242,10 +244,10 @@ impl Decoder {
     }
 
     /// Ends the answer with the provider's word; without one if it never came.
-    fn end(&mut self, word: &str, out: &mut Vec<Delta>) {
-        if !std::mem::replace(&mut self.finished, true) {
+    fn end(&mut self, out: &mut Vec<Delta>) {
+        if !std::mem::replace(&mut self.ended, true) {
             self.calls.missing_ids(&self.answer_id, out);
-            out.push(Delta::Finish(Finish::from_word(word)));
+            out.push(Delta::Finish(self.finish.clone().unwrap_or_else(|| Finish::from_word(""))));
         }
     }
 

@@ -23,6 +23,9 @@ fn read_everything(bytes: &[u8]) {
         let ended = decoder.finish(&mut deltas).is_ok();
         let finishes = deltas.iter().filter(|delta| matches!(delta, Delta::Finish(_))).count();
         assert!(finishes == usize::from(ended), "{deltas:?}");
+        let after = deltas.iter().skip_while(|delta| !matches!(delta, Delta::Finish(_))).skip(1);
+        let late: Vec<_> = after.filter(|d| !matches!(d, Delta::Usage(_) | Delta::Other(_))).collect();
+        assert!(late.is_empty(), "{late:?} after the finish");
         let mut answer = Answer::default();
         deltas.into_iter().for_each(|delta| answer.push(delta));
         let _ = wire.decode_whole(bytes);

@@ -334,6 +334,15 @@ async fn events_have_a_limit() {
 }
 
 #[tokio::test]
+async fn an_answer_stays_complete_when_the_rest_of_the_stream_is_odd() {
+    let text = chunk("a") + END + "data: {\"odd\"\n\n";
+    let server = server(vec![answer("200 OK", "", &text)]).await;
+    let (answer, error) = ask(&client(&server).build().unwrap()).await;
+    assert_eq!((answer.message.content.as_str(), answer.finish.unwrap().raw.as_str()), ("a", "stop"));
+    assert_eq!(error.unwrap().to_string(), "the answer is not JSON: `{\"odd\"`");
+}
+
+#[tokio::test]
 async fn dropping_the_stream_hangs_up() {
     let begin = head("200 OK", "") + &chunk("a");
     let mut server = server(vec![vec![Step::Write(begin.into_bytes()), Step::UntilGone]]).await;

@@ -4,4 +4,5 @@
 mod any_input;
 mod captures;
 mod encode;
+mod finish;
 mod http;
