@@ -5,6 +5,7 @@
 
 pub mod address;
 pub mod breaker;
+pub mod builtin;
 pub mod clock;
 pub mod command;
 pub mod folder;

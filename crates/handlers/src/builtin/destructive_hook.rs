@@ -1,0 +1,74 @@
+//! `builtin/destructive`: judges the shell line of a tool call.
+//!
+//! Reads `command` (else `cmd`, `script`): a text, or a list of words. Arguments that are no object are judged as they
+//! stand. A call without a line is let through: there is nothing to run.
+
+use super::destructive::{Destructive, Finding, Shell};
+use super::settings::Settings;
+use super::{Made, SHELL_TOOLS, WINDOWS_TOOLS};
+use hookgate_core::future::BoxFuture;
+use hookgate_core::handler::{Answer, Call, Fault, Handler};
+use serde_json::Value;
+
+pub(super) fn make(settings: &Settings<'_>) -> Result<Made, String> {
+    let shell = match settings.text("shell")? {
+        None | Some("bash") => Shell::Bash,
+        Some("windows") => Shell::Windows,
+        Some(other) => return Err(format!("setting `shell`: expected bash or windows, found `{other}`")),
+    };
+    let standard: Vec<&str> = SHELL_TOOLS.iter().chain(WINDOWS_TOOLS).copied().collect();
+    Ok(Made::new(Judge { shell }).for_tools(&standard, settings.texts("tools")?))
+}
+
+#[derive(Debug)]
+struct Judge {
+    /// For tools whose name does not tell.
+    shell: Shell,
+}
+
+impl Handler for Judge {
+    fn ask<'a>(&'a self, call: Call<'a>) -> BoxFuture<'a, Result<Answer, Fault>> {
+        let answer = self.answer(call);
+        Box::pin(async move { Ok(answer) })
+    }
+}
+
+impl Judge {
+    fn answer(&self, call: Call<'_>) -> Answer {
+        let shell = if WINDOWS_TOOLS.contains(&call.facts.tool_name()) { Shell::Windows } else { self.shell };
+        let finding = match call.facts.get("toolInput").and_then(line) {
+            Some(Line::Text(text)) => Destructive::judge(text, shell),
+            Some(Line::Words(words)) => Destructive::judge_words(words, shell),
+            None => Finding::Harmless,
+        };
+        match finding {
+            Finding::Harmless => Answer::with_decision("allow"),
+            Finding::Destructive(danger) => Answer {
+                reason: Some(format!("destructive command ({}): {}", danger.kind, danger.what)),
+                ..Answer::with_decision("block")
+            },
+        }
+    }
+}
+
+/// What a tool call runs.
+pub(super) enum Line<'a> {
+    Text(&'a str),
+    Words(Vec<String>),
+}
+
+/// Finds the line in a tool's input.
+pub(super) fn line(input: &Value) -> Option<Line<'_>> {
+    if let Some(text) = input.as_str() {
+        return Some(Line::Text(text));
+    }
+    let value = ["command", "cmd", "script"].iter().find_map(|name| input.get(name))?;
+    match value {
+        Value::String(text) => Some(Line::Text(text)),
+        Value::Array(words) => {
+            let word = |word: &Value| word.as_str().map_or_else(|| word.to_string(), str::to_owned);
+            Some(Line::Words(words.iter().map(word).collect()))
+        }
+        _ => None,
+    }
+}

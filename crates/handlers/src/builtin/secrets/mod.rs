@@ -1,0 +1,249 @@
+//! Credentials and personal data in text, also in text that arrives in pieces.
+//!
+//! Three steps. The text is made plain (JSON escapes, invisible signs). One automaton over all rules' anchors
+//! (`ghp_`, `@`, a digit) tells which rules a piece concerns; ordinary text costs only this. A concerned rule looks at
+//! the text kept since, and judges what it finds by length, check digits and surroundings, but only when the next sign
+//! or the end of the text shows that the match does not grow.
+//!
+//! Memory is bounded: [`KEPT`] bytes at most, and less than a hundred where nothing is under way.
+
+mod check;
+mod plain;
+mod rules;
+
+use hookgate_core::pattern::{Hit, Pattern, PatternError, StreamCursor, StreamSet};
+use regex::Regex;
+use std::ops::Range;
+use std::sync::Arc;
+
+pub use rules::Kind;
+
+/// Most bytes that are kept of a text.
+pub const KEPT: usize = 8 << 10;
+/// Bytes kept in front of a piece: what a rule looks at may begin before its anchor.
+const BEFORE: usize = 192;
+
+/// Something that was found.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Match {
+    /// Secret or personal.
+    pub kind: Kind,
+    /// What exactly, such as `github_token`.
+    pub class: &'static str,
+    /// Where, in bytes of the whole text so far.
+    pub span: Range<usize>,
+}
+
+/// The rules, ready to run. Cheap to clone, shared by all texts.
+#[derive(Debug, Clone)]
+pub struct Secrets {
+    inner: Arc<Inner>,
+}
+
+#[derive(Debug)]
+struct Inner {
+    anchors: StreamSet,
+    rules: Vec<(&'static rules::Rule, Regex)>,
+}
+
+impl Secrets {
+    /// Makes the rules of these kinds ready.
+    ///
+    /// # Errors
+    ///
+    /// When a rule is wrong, which a test of this module rules out.
+    pub fn new(kinds: &[Kind]) -> Result<Secrets, PatternError> {
+        let chosen = rules::RULES.iter().filter(|rule| kinds.contains(&rule.kind));
+        let ready: Vec<_> = chosen.filter_map(|rule| Some((rule, Regex::new(rule.pattern).ok()?))).collect();
+        let anchors =
+            ready.iter().map(|(rule, _)| Pattern::parse(rule.anchor)).collect::<Result<Vec<_>, _>>()?;
+        let anchors = StreamSet::new(&anchors.iter().collect::<Vec<_>>())?;
+        Ok(Secrets { inner: Arc::new(Inner { anchors, rules: ready }) })
+    }
+
+    /// A scanner at the beginning of a text.
+    pub fn scanner(&self) -> SecretScanner {
+        let cursor = self.inner.anchors.cursor();
+        SecretScanner {
+            secrets: self.clone(),
+            cursor,
+            plain: plain::Plain::default(),
+            kept: String::new(),
+            places: Vec::new(),
+            shed: 0,
+            armed: Vec::new(),
+            told: 0..0,
+            hits: Vec::new(),
+        }
+    }
+
+    /// Everything in a whole text.
+    pub fn find(&self, text: &str) -> Vec<Match> {
+        let mut scanner = self.scanner();
+        let mut found = Vec::new();
+        let mut rest = text;
+        // blocks keep what is under way short
+        while let Some((block, later)) = block(rest) {
+            found.append(&mut scanner.push(block));
+            rest = later;
+        }
+        found.append(&mut scanner.finish());
+        found
+    }
+}
+
+fn block(rest: &str) -> Option<(&str, &str)> {
+    let mut cut = rest.len().min(KEPT / 2);
+    while !rest.is_char_boundary(cut) {
+        cut += 1;
+    }
+    (!rest.is_empty()).then(|| rest.split_at_checked(cut))?
+}
+
+/// Looks at one text that arrives in pieces.
+#[derive(Debug)]
+pub struct SecretScanner {
+    secrets: Secrets,
+    cursor: StreamCursor,
+    plain: plain::Plain,
+    /// The plain text that is kept.
+    kept: String,
+    /// For each byte of it, where its sign stands in the text as it came; and where it ends.
+    places: Vec<Range<usize>>,
+    /// Bytes that were kept once and are not any more.
+    shed: usize,
+    /// The rules under way, with the place in the plain text from which they look.
+    armed: Vec<(usize, usize)>,
+    /// The last match that was told, in the plain text.
+    told: Range<usize>,
+    hits: Vec<Hit>,
+}
+
+/// A match that a rule accepts, in the kept text.
+struct Found {
+    rule: usize,
+    span: Range<usize>,
+}
+
+impl SecretScanner {
+    /// A scanner for these kinds. To scan many texts, make [`Secrets`] once.
+    ///
+    /// # Errors
+    ///
+    /// As [`Secrets::new`].
+    pub fn new(kinds: &[Kind]) -> Result<SecretScanner, PatternError> {
+        Ok(Secrets::new(kinds)?.scanner())
+    }
+
+    /// Takes the next piece; tells what is certain by now.
+    pub fn push(&mut self, piece: &str) -> Vec<Match> {
+        let mut found = Vec::new();
+        let mut rest = piece;
+        while let Some((block, later)) = block(rest) {
+            let start = self.kept.len();
+            self.plain.push(block, &mut self.kept, &mut self.places);
+            self.arm(start);
+            self.look(false, &mut found);
+            rest = later;
+        }
+        found
+    }
+
+    /// Takes the end of the text. After it the scanner is at the beginning of a new one.
+    pub fn finish(&mut self) -> Vec<Match> {
+        let mut found = Vec::new();
+        let start = self.kept.len();
+        self.plain.finish(&mut self.kept, &mut self.places);
+        self.arm(start);
+        self.look(true, &mut found);
+        *self = self.secrets.scanner();
+        found
+    }
+
+    /// Notes the rules that the plain text from `start` on concerns.
+    fn arm(&mut self, start: usize) {
+        let Some(new) = self.kept.get(start..).filter(|new| !new.is_empty()) else { return };
+        let mut hits = std::mem::take(&mut self.hits);
+        self.cursor.push(&self.secrets.inner.anchors, new, &mut hits);
+        let from = self.shed + start.saturating_sub(BEFORE);
+        for hit in hits.drain(..) {
+            if !self.armed.iter().any(|(rule, _)| *rule == hit.pattern) {
+                self.armed.push((hit.pattern, from));
+            }
+        }
+        self.hits = hits;
+    }
+
+    /// Lets the rules under way look at the kept text.
+    fn look(&mut self, at_end: bool, out: &mut Vec<Match>) {
+        let mut found = Vec::new();
+        let mut armed = std::mem::take(&mut self.armed);
+        armed.retain_mut(|(rule, from)| self.run(*rule, from, at_end, &mut found));
+        self.armed = armed;
+        found.sort_by_key(|found| (found.span.start, usize::MAX - found.span.end));
+        for Found { rule, span } in found {
+            let whole = self.shed + span.start..self.shed + span.end;
+            let Some((rule, _)) = self.secrets.inner.rules.get(rule) else { continue };
+            let (Some(first), Some(last)) = (self.places.get(span.start), self.places.get(span.end - 1))
+            else {
+                continue;
+            };
+            if whole.start >= self.told.end {
+                out.push(Match { kind: rule.kind, class: rule.class, span: first.start..last.end });
+                self.told = whole;
+            }
+        }
+        self.shed_old();
+    }
+
+    /// One rule. True: it has to look again when more has come.
+    fn run(&self, index: usize, from: &mut usize, at_end: bool, found: &mut Vec<Found>) -> bool {
+        let Some((rule, regex)) = self.secrets.inner.rules.get(index) else { return false };
+        let mut at = from.saturating_sub(self.shed);
+        while !self.kept.is_char_boundary(at) {
+            at += 1;
+        }
+        let full = self.kept.len() >= KEPT;
+        while let Some(next) = regex.find_at(&self.kept, at) {
+            if next.end() == self.kept.len() && !at_end && !full {
+                *from = self.shed + next.start();
+                return true;
+            }
+            if let Some(length) = rule.judge(&self.kept, next.range())
+                && length > 0
+            {
+                found.push(Found { rule: index, span: next.start()..next.start() + length });
+            }
+            at = next.end().max(at + 1);
+            while !self.kept.is_char_boundary(at) {
+                at += 1;
+            }
+        }
+        // no match yet: its beginning may stand in the last bytes
+        let open = self.kept.len() - at.min(self.kept.len());
+        if open > rule.reach {
+            return false;
+        }
+        *from = self.shed + at;
+        !at_end && !full
+    }
+
+    /// Drops what no rule can need any more.
+    fn shed_old(&mut self) {
+        let first = self
+            .armed
+            .iter()
+            .map(|(_, from)| from.saturating_sub(self.shed))
+            .min()
+            .unwrap_or(self.kept.len());
+        let mut cut = first.saturating_sub(BEFORE);
+        while !self.kept.is_char_boundary(cut) {
+            cut -= 1;
+        }
+        if cut > 512 || (cut > 0 && self.armed.is_empty()) {
+            self.kept.drain(..cut);
+            self.places.drain(..cut);
+            self.shed += cut;
+        }
+    }
+}

@@ -1,0 +1,99 @@
+//! Each hook as the dispatcher runs it: its handler asked, its changes vetted by core.
+
+use hookgate_core::facts::{Facts, GateEvent, Head, ShapeEvent};
+use hookgate_core::handler::{Answer, Call};
+use hookgate_core::hook::{Hook, Listens, Work};
+use hookgate_handlers::builtin;
+use serde_json::{Value, json};
+use std::sync::Arc;
+use std::time::Duration;
+
+fn hook(name: &str, settings: Value) -> Hook {
+    builtin::hook(name, settings.as_object().unwrap()).unwrap()
+}
+
+fn ask(hook: &Hook, facts: &Facts) -> Answer {
+    let Work::Handler { run: Some(handler), .. } = &hook.work else { panic!("no handler") };
+    let key: Arc<str> = Arc::clone(&hook.key);
+    let json = facts.to_json();
+    let call = Call { facts, json: &json, within: Duration::from_secs(5), hook: &key };
+    futures_util::FutureExt::now_or_never(handler.ask(call)).unwrap().unwrap()
+}
+
+fn tool(name: &str, input: Value) -> Facts {
+    let event = GateEvent::PreToolUse { tool_name: name.into(), tool_input: input };
+    Facts::of_gate(&Head::default(), event)
+}
+
+fn decides(name: &str, facts: &Facts, want: &str) -> String {
+    let answer = ask(&hook(name, json!({})), facts);
+    assert_eq!(answer.decision.as_deref(), Some(want), "{}", facts.to_json());
+    answer.reason.unwrap_or_default()
+}
+
+#[test]
+fn destructive_reads_lines_and_words() {
+    let reason = decides("destructive", &tool("exec", json!({"command": "sudo rm -rf /"})), "block");
+    assert_eq!(reason, "destructive command (delete): deletes with everything in it `/`");
+    decides("destructive", &tool("shell", json!({"command": ["bash", "-lc", "git push -f"]})), "block");
+    decides("destructive", &tool("exec", json!("rm -rf /")), "block");
+    decides("destructive", &tool("powershell", json!({"command": "Remove-Item C:\\ -Recurse"})), "block");
+    decides("destructive", &tool("exec", json!({"command": "cargo test"})), "allow");
+    decides("destructive", &tool("exec", json!({})), "allow");
+}
+
+#[test]
+fn destructive_listens_to_shells_and_configured_tools_only() {
+    let hook = hook("destructive", json!({"tools": ["run_in.box"]}));
+    let Listens::Point { matcher: Some(matcher), .. } = &hook.listens else { panic!("no matcher") };
+    for (name, want) in
+        [("exec", true), ("Bash", true), ("run_in.box", true), ("execute_sql", false), ("run_in_box", false)]
+    {
+        assert_eq!(matcher.is_full_match(name), want, "{name}");
+    }
+}
+
+#[test]
+fn secrets_are_found_deep_in_the_input_and_not_repeated() {
+    let key = format!("{}_EXAMPLE{}", "ghp", "0".repeat(29));
+    let reason = decides("secrets", &tool("http", json!({"a": [{"b": format!("x {key}")}]})), "block");
+    assert_eq!(reason, "the input of the tool holds: github_token");
+    decides("secrets", &tool("http", json!({"a": "mail a@example.org"})), "allow");
+}
+
+#[test]
+fn personal_data_in_prompts_and_inputs_is_replaced() {
+    let prompt = GateEvent::UserPromptSubmit { raw_input: "write to a@example.org".into() };
+    let answer = ask(&hook("pii_prompt", json!({})), &Facts::of_gate(&Head::default(), prompt));
+    assert_eq!(
+        Value::Object(answer.updated_input.unwrap()),
+        json!({"rawInput": "write to [redacted:email]"})
+    );
+    let input = json!({"n": 1, "list": ["4111 1111 1111 1111"]});
+    let answer = ask(&hook("pii_tools", json!({})), &tool("t", input));
+    assert_eq!(
+        Value::Object(answer.updated_input.unwrap()),
+        json!({"toolInput": {"n": 1, "list": ["[redacted:card_number]"]}})
+    );
+    assert_eq!(ask(&hook("pii_tools", json!({})), &tool("t", json!({"a": "b"}))).updated_input, None);
+}
+
+#[test]
+fn protected_paths_cover_files_and_lines() {
+    let reason = decides("protected_paths", &tool("write_file", json!({"path": "app/.env"})), "block");
+    assert_eq!(reason, "`app/.env` is protected (`.env`)");
+    decides(
+        "protected_paths",
+        &tool("exec", json!({"command": "echo k >> ~/.ssh/authorized_keys"})),
+        "block",
+    );
+    decides("protected_paths", &tool("exec", json!({"command": "cat .env"})), "allow");
+    decides("protected_paths", &tool("write_file", json!({"path": "src/main.rs"})), "allow");
+}
+
+#[test]
+fn the_policy_text_is_added() {
+    let facts = Facts::of_shape(&Head::default(), ShapeEvent::PreResponse { response: "hi".into() });
+    let answer = ask(&hook("policy_text", json!({"text": "All prices include tax."})), &facts);
+    assert_eq!(answer.additions, [(None, "All prices include tax.".to_owned())]);
+}
