@@ -2,3 +2,4 @@
 
 pub mod ci;
 pub mod corpus;
+pub mod score;

@@ -18,6 +18,7 @@ fn main() -> ExitCode {
                 ExitCode::from(2)
             }
         },
+        Some("score") if paths.len() == 2 => xtask::score::main(&paths, &mut out),
         Some("ci") if paths.is_empty() => match xtask::ci::run(&mut out) {
             Ok(failed) if failed.is_empty() => ExitCode::SUCCESS,
             Ok(failed) => {
@@ -30,7 +31,7 @@ fn main() -> ExitCode {
             }
         },
         _ => {
-            let _ = writeln!(std::io::stderr(), "usage: cargo xtask ci | cargo xtask corpus PATH...");
+            let _ = writeln!(std::io::stderr(), "usage: cargo xtask ci | cargo xtask corpus PATH... | cargo xtask score commands|secrets FILE");
             ExitCode::from(2)
         }
     }
