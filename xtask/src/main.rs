@@ -31,7 +31,10 @@ fn main() -> ExitCode {
             }
         },
         _ => {
-            let _ = writeln!(std::io::stderr(), "usage: cargo xtask ci | cargo xtask corpus PATH... | cargo xtask score commands|secrets FILE");
+            let _ = writeln!(
+                std::io::stderr(),
+                "usage: cargo xtask ci | cargo xtask corpus PATH... | cargo xtask score commands|secrets FILE"
+            );
             ExitCode::from(2)
         }
     }
