@@ -11,6 +11,8 @@ pub mod command;
 pub mod folder;
 pub mod http;
 pub mod prompt;
+#[cfg(unix)]
+pub mod script;
 pub mod watchers;
 pub mod workshop;
 

@@ -1,0 +1,192 @@
+//! The pool's end of one worker: requests out, replies in. It never blocks unless asked to.
+
+use super::protocol::{self, HEAD, Reply, Request};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use std::collections::HashSet;
+use std::io::{self, Read, Write};
+use std::os::unix::net::UnixStream;
+use std::time::Instant;
+use tokio::io::Interest;
+
+/// A buffer that grew beyond this is given back after the call.
+const KEPT: usize = 1 << 20;
+/// So many scripts are remembered as known to the worker; it says so itself if one is not.
+const MOST_KNOWN: usize = 512;
+
+/// A connection to a worker.
+#[derive(Debug)]
+pub(super) struct Link {
+    /// The worker's number.
+    pub(super) id: u64,
+    /// The script that it was asked last: it has the next call of it ready.
+    pub(super) last: u64,
+    stream: UnixStream,
+    /// Its twin in the runtime of the last call.
+    watched: Option<(tokio::runtime::Id, tokio::net::UnixStream)>,
+    known: HashSet<u64>,
+    wire: Wire,
+}
+
+/// What is under way.
+#[derive(Debug, Default)]
+struct Wire {
+    out: Vec<u8>,
+    sent: usize,
+    input: Vec<u8>,
+    number: u64,
+}
+
+impl Link {
+    pub(super) fn new(id: u64, stream: UnixStream) -> io::Result<Link> {
+        stream.set_nonblocking(true)?;
+        Ok(Link { id, last: 0, stream, watched: None, known: HashSet::new(), wire: Wire::default() })
+    }
+
+    pub(super) fn stream(&self) -> &UnixStream {
+        &self.stream
+    }
+
+    /// Was the worker given this script? From here on it was.
+    pub(super) fn learns(&mut self, script: u64) -> bool {
+        self.last = script;
+        if self.known.len() >= MOST_KNOWN {
+            self.known.clear();
+        }
+        self.known.insert(script)
+    }
+
+    /// The number of the next request.
+    pub(super) fn next_number(&mut self) -> u64 {
+        self.wire.number = self.wire.number.wrapping_add(1);
+        self.wire.number
+    }
+
+    /// Begins a request. An error means that the worker was gone before it: nothing was asked.
+    pub(super) fn begin(&mut self, request: &Request<'_>) -> io::Result<()> {
+        self.wire.out.clear();
+        self.wire.sent = 0;
+        protocol::write_request(&mut self.wire.out, request);
+        match self.wire.push(&self.stream) {
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(()),
+            result => result,
+        }
+    }
+
+    /// Waits for the reply to the request that was begun.
+    pub(super) async fn reply(&mut self) -> io::Result<Reply> {
+        let here = tokio::runtime::Handle::current().id();
+        if self.watched.as_ref().is_none_or(|(runtime, _)| *runtime != here) {
+            let twin = tokio::net::UnixStream::from_std(self.stream.try_clone()?)?;
+            self.watched = Some((here, twin));
+        }
+        let Link { stream, wire, watched, .. } = self;
+        let Some((_, watched)) = watched else { return Err(io::ErrorKind::NotConnected.into()) };
+        while wire.unsent() {
+            let ready = watched.ready(Interest::READABLE | Interest::WRITABLE).await?;
+            if ready.is_readable() {
+                // nobody answers before the end of the question: this is the end of the worker
+                match watched.try_io(Interest::READABLE, || wire.pull(stream)) {
+                    Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+                    Err(error) => return Err(error),
+                    Ok(_) => return Err(io::ErrorKind::InvalidData.into()),
+                }
+            }
+            match watched.try_io(Interest::WRITABLE, || wire.push(stream)) {
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+                result => result?,
+            }
+        }
+        loop {
+            watched.readable().await?;
+            match watched.try_io(Interest::READABLE, || wire.pull(stream)) {
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+                result => return result,
+            }
+        }
+    }
+
+    /// The same, with this thread.
+    pub(super) fn reply_blocking(&mut self, until: Instant) -> io::Result<Reply> {
+        loop {
+            match self.pull() {
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+                result => return result,
+            }
+            let left = until.checked_duration_since(Instant::now()).ok_or(io::ErrorKind::TimedOut)?;
+            let unsent = match self.wire.push(&self.stream) {
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => true,
+                result => result.map(|()| false)?,
+            };
+            let flags = if unsent { PollFlags::IN | PollFlags::OUT } else { PollFlags::IN };
+            let timeout = Timespec::try_from(left).map_err(io::Error::other)?;
+            match poll(&mut [PollFd::new(&self.stream, flags)], Some(&timeout)) {
+                Ok(_) | Err(rustix::io::Errno::INTR) => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+    }
+
+    /// Reads what is there. [`io::ErrorKind::WouldBlock`]: not yet a whole reply.
+    pub(super) fn pull(&mut self) -> io::Result<Reply> {
+        self.wire.pull(&self.stream)
+    }
+}
+
+impl Wire {
+    fn unsent(&self) -> bool {
+        self.sent < self.out.len()
+    }
+
+    /// Sends the rest.
+    fn push(&mut self, mut stream: &UnixStream) -> io::Result<()> {
+        while let Some(rest) = self.out.get(self.sent..).filter(|rest| !rest.is_empty()) {
+            match stream.write(rest) {
+                Ok(sent) => self.sent = self.sent.saturating_add(sent),
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+        if self.out.capacity() > KEPT {
+            self.out = Vec::new();
+            self.sent = 0;
+        }
+        Ok(())
+    }
+
+    /// Reads what is there.
+    fn pull(&mut self, mut stream: &UnixStream) -> io::Result<Reply> {
+        let mut chunk = [0; 16 * 1024];
+        loop {
+            match stream.read(&mut chunk) {
+                Ok(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
+                Ok(read) => {
+                    self.input.extend(chunk.iter().take(read));
+                    if let Some(reply) = self.whole()? {
+                        return Ok(reply);
+                    }
+                }
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+    }
+
+    /// The reply, if it is complete. There is never more than one under way.
+    fn whole(&mut self) -> io::Result<Option<Reply>> {
+        let invalid = || io::Error::from(io::ErrorKind::InvalidData);
+        let length = match protocol::length(&self.input) {
+            None => return Ok(None),
+            // a result, a console and some text, each with its own bound
+            Some(Ok(length)) if length <= 256 * 1024 => length,
+            Some(_) => return Err(invalid()),
+        };
+        let end = length.saturating_add(HEAD);
+        let Some(frame) = self.input.get(HEAD..end) else { return Ok(None) };
+        if self.input.len() > end {
+            return Err(invalid());
+        }
+        let reply = protocol::read_reply(frame).ok_or_else(invalid)?;
+        self.input.clear();
+        if reply.number == self.number { Ok(Some(reply)) } else { Err(invalid()) }
+    }
+}
