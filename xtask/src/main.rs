@@ -5,6 +5,9 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
+    if hookgate_handlers::script::is_worker() {
+        return hookgate_handlers::script::worker_main();
+    }
     let mut args = std::env::args().skip(1);
     let command = args.next();
     let paths: Vec<PathBuf> = args.map(PathBuf::from).collect();

@@ -4,6 +4,7 @@
 //! |---|---|---|
 //! | `*.jsonl`, lines with `session` | JSON-hooks vector | [`json_hooks`] |
 //! | `*.jsonl`, lines with `hooks` and `event` | dispatcher vector | [`dispatcher`] |
+//! | `*.jsonl`, lines with `source` | script vector | [`script`] |
 //! | `*.json` with `"case": 1` | case | [`case`] |
 //!
 //! A line `FAIL id: what differed` for each failure, `NOT RUN id: why` for what no code can run yet, then the sum.
@@ -12,8 +13,11 @@ mod case;
 mod dispatcher;
 mod json_hooks;
 mod model;
+mod script;
 mod stand_in;
 mod text;
+
+pub use script::use_worker;
 
 use serde_json::Value;
 use std::io::{self, Write};
@@ -102,7 +106,7 @@ fn run_one(test: &Value) -> Verdict {
     } else if has("session") && has("expect") {
         json_hooks::run(test)
     } else if has("source") || has("source_parts") {
-        Verdict::NotRun("script handlers are not built yet".into())
+        script::run(test)
     } else if has("event") && has("hooks") {
         dispatcher::run(test)
     } else {
