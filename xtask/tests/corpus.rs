@@ -11,6 +11,7 @@ use std::path::PathBuf;
 use xtask::corpus;
 
 fn run(folder: &str) -> (corpus::Tally, String) {
+    corpus::use_worker(env!("CARGO_BIN_EXE_xtask").into());
     let root = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../corpus");
     let mut report = Vec::new();
     let tally = corpus::run(&[root.join(folder)], &mut report).unwrap();
@@ -25,6 +26,16 @@ fn all_pass(folder: &str) {
 #[test]
 fn json_hooks() {
     all_pass("conformance/json-hooks");
+}
+
+#[test]
+fn dispatcher_vectors() {
+    all_pass("conformance/dispatcher");
+}
+
+#[test]
+fn script_vectors() {
+    all_pass("conformance/script-sandbox");
 }
 
 #[test]

@@ -181,7 +181,7 @@ impl<'a> Turn<'a> {
             }
         }
         loop {
-            let Some(waiting) = self.inner.conversation().queue.front().cloned() else { return None };
+            let waiting = self.inner.conversation().queue.front().cloned()?;
             let admitted =
                 if waiting.unasked { self.admit(waiting.content).await } else { Ok(waiting.content) };
             // only a turn takes from the queue, and there is one turn at a time: it is still the same message

@@ -8,7 +8,7 @@ use hookgate_core::dispatch::Dispatcher;
 use hookgate_core::facts::{GateEvent, Head, LifeEvent, ShapeEvent};
 use hookgate_core::future::BoxFuture;
 use hookgate_core::gate::Surroundings;
-use hookgate_core::handler::{Answer, Call, Fault, Handler};
+use hookgate_core::handler::{Answer, Call, Fault, Handler, HandlerType};
 use hookgate_core::hook::{Hook, Source, Work};
 use hookgate_core::record::{Memory, Record};
 use hookgate_core::set::HookSet;
@@ -16,6 +16,7 @@ use hookgate_core::verdict::{Trace, Verdict as Ruled};
 use hookgate_core::word::Word;
 use hookgate_handlers::clock::TokioTimer;
 use hookgate_handlers::folder::Loaded;
+use hookgate_handlers::script;
 use hookgate_handlers::workshop::Workshop;
 use serde_json::{Map, Value, json};
 use std::sync::Arc;
@@ -57,7 +58,8 @@ fn play(test: &Value) -> Result<Verdict, String> {
         };
     }
     let set = HookSet::new(loaded).map_err(|problem| problem.to_string())?;
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(|e| e.to_string())?;
+    let runtime =
+        tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(|e| e.to_string())?;
     let times = test.get("fire_times").and_then(Value::as_u64).unwrap_or(1);
     let event = test.get("event").ok_or("no `event`")?;
     let seen = runtime.block_on(fire(&Dispatcher::new(set), event, times))?;
@@ -105,7 +107,8 @@ fn load(hooks: &[Value]) -> (Vec<Hook>, Vec<Problem>) {
 }
 
 fn workshop() -> Workshop {
-    Workshop::empty()
+    let Ok(pool) = super::script::pool() else { return Workshop::empty() };
+    Workshop::empty().with(HandlerType::Script, script::maker(pool))
 }
 
 fn is_stub(hook: &Value) -> bool {
@@ -171,7 +174,9 @@ async fn fire_once(
     };
     let tool_name = text("toolName").unwrap_or_default();
     let gate = match text("event").unwrap_or_default().as_str() {
-        "user_prompt_submit" => GateEvent::UserPromptSubmit { raw_input: text("rawInput").unwrap_or_default() },
+        "user_prompt_submit" => {
+            GateEvent::UserPromptSubmit { raw_input: text("rawInput").unwrap_or_default() }
+        }
         "pre_tool_use" => GateEvent::PreToolUse { tool_name, tool_input: value("toolInput") },
         "subagent_start" => GateEvent::SubagentStart { subagent: value("subagent") },
         "pre_response" => {
@@ -179,13 +184,22 @@ async fn fire_once(
             let additions = dispatcher.shape(around, &head, event).await;
             let took = started.elapsed();
             let (append, send) = (additions.append, additions.send);
-            return Ok(Seen { decision: "allow", append, send, trace: additions.trace, took, ..Seen::default() });
+            return Ok(Seen {
+                decision: "allow",
+                append,
+                send,
+                trace: additions.trace,
+                took,
+                ..Seen::default()
+            });
         }
         other => {
             let event = match other {
-                "post_tool_use" => {
-                    LifeEvent::PostToolUse { tool_name, tool_input: value("toolInput"), tool_output: value("toolOutput") }
-                }
+                "post_tool_use" => LifeEvent::PostToolUse {
+                    tool_name,
+                    tool_input: value("toolInput"),
+                    tool_output: value("toolOutput"),
+                },
                 "stop" => LifeEvent::Stop,
                 "subagent_stop" => LifeEvent::SubagentStop { subagent: value("subagent") },
                 other => return Err(format!("unknown event `{other}`")),
@@ -217,7 +231,8 @@ fn load_error(want: &Value, problems: &[Problem]) -> Result<(), String> {
     let found = problems.iter().any(|problem| {
         let field = problem.field.as_deref().unwrap_or_default();
         let hook = problem.hook.as_ref().and_then(|hook| hook.label.as_deref()).unwrap_or_default();
-        hook == named("hook") && (field == named("field") || field.starts_with(&format!("{}.", named("field"))))
+        hook == named("hook")
+            && (field == named("field") || field.starts_with(&format!("{}.", named("field"))))
     });
     if found { Ok(()) } else { Err(format!("wanted the load error {want}, got {texts:?}")) }
 }
@@ -233,7 +248,9 @@ fn one(key: &str, want: &Value, seen: &Seen) -> Result<(), String> {
     let ran: Vec<&str> = seen.trace.ran.iter().map(|ran| &*ran.hook).collect();
     match key {
         "decision" => equal(want, json!(seen.decision)),
-        "reason_contains" => holds(seen.reason.contains(want.as_str().unwrap_or_default()), want, &seen.reason),
+        "reason_contains" => {
+            holds(seen.reason.contains(want.as_str().unwrap_or_default()), want, &seen.reason)
+        }
         "reason_excludes" => holds(!seen.reason.contains(want.as_str().unwrap_or("?")), want, &seen.reason),
         "ran" => equal(want, json!(ran)),
         "not_run" => {
@@ -248,8 +265,12 @@ fn one(key: &str, want: &Value, seen: &Seen) -> Result<(), String> {
         "extra_messages" => equal(want, json!(seen.send)),
         "audit" => audit(want, &seen.records),
         "warnings" => {
-            let got: Vec<Value> =
-                seen.trace.warnings.iter().map(|w| json!({"hook": *w.hook, "code": w.code.as_str()})).collect();
+            let got: Vec<Value> = seen
+                .trace
+                .warnings
+                .iter()
+                .map(|w| json!({"hook": *w.hook, "code": w.code.as_str()}))
+                .collect();
             equal(want, json!(got))
         }
         "max_ms" => {

@@ -301,7 +301,7 @@ mod tests {
         unsafe { first.write_bytes(7, 100) };
         let image = arena.keep();
         let second = heap.alloc(10 << 20);
-        assert!(first.addr() % 16 == 0 && second.addr() % 16 == 0);
+        assert!(first.addr().is_multiple_of(16) && second.addr().is_multiple_of(16));
         // SAFETY: both blocks are that large, and nobody uses them after the restore.
         unsafe {
             first.write_bytes(8, 100);

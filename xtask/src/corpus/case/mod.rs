@@ -35,8 +35,7 @@ fn cannot_run(case: &Value, steps: &[Value]) -> Option<String> {
         return Some(format!("the step `{step}` is not built yet"));
     }
     let setup = case.get("setup")?;
-    let unknown =
-        ["upstream", "server", "llm", "http"].into_iter().find(|key| setup.get(*key).is_some());
+    let unknown = ["upstream", "server", "llm", "http"].into_iter().find(|key| setup.get(*key).is_some());
     unknown.map(|key| format!("the set-up `{key}` is not built yet"))
 }
 

@@ -183,7 +183,10 @@ impl World {
 }
 
 fn with_scripts(workshop: Workshop) -> Workshop {
-    workshop
+    match super::super::super::script::pool() {
+        Ok(pool) => workshop.with(HandlerType::Script, hookgate_handlers::script::maker(pool)),
+        Err(_) => workshop,
+    }
 }
 
 fn names(resolver: Option<&Value>) -> Names {
