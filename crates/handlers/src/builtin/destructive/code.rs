@@ -31,7 +31,7 @@ pub(super) fn judge(call: &Call<'_>) -> Option<Danger> {
             && arg.starts_with('-')
             && !arg.starts_with("--")
             && flags.iter().any(|flag| flag.len() == 2 && arg.ends_with(flag.trim_start_matches('-')));
-        if flags.contains(&arg.as_str()) || clustered {
+        if flags.contains(&arg.as_str()) || clustered || (name == "deno" && arg == "eval") {
             code.extend(args.next().map(String::as_str));
         } else if !arg.starts_with('-') {
             file = true;
@@ -42,6 +42,9 @@ pub(super) fn judge(call: &Call<'_>) -> Option<Danger> {
     }
     if code.is_empty() {
         code.extend(call.stdin.known());
+    }
+    if code.iter().any(|code| code.trim_start().starts_with(UNKNOWN)) {
+        return danger("unknown-code", "code that is not known is run");
     }
     code.into_iter().find_map(look)
 }
@@ -174,8 +177,7 @@ fn look(code: &str) -> Option<Danger> {
     }
     if has(STARTS) {
         let shell = texts.iter().find_map(|text| walk::judge(text));
-        let argv = shell
-            .or_else(|| walk::judge(&texts.iter().map(|text| quoted(text)).collect::<Vec<_>>().join(" ")));
+        let argv = shell.or_else(|| walk::judge(&argv_of(&texts)));
         let hidden =
             || has(HIDDEN).then(|| danger("unknown-code", "runs text that the line does not show")).flatten();
         if let Some(found) = argv.or_else(hidden) {
@@ -186,7 +188,8 @@ fn look(code: &str) -> Option<Danger> {
         return Some(found);
     }
     let many = has(&["glob", "listdir", "readdir", "walk(", "iterdir", "<*", "Dir[", "scandir"]);
-    if has(TREE) || (has(FILE) && many) {
+    let named = texts.iter().any(|text| matches!(text.as_str(), "unlink" | "rmdir"));
+    if has(TREE) || ((has(FILE) || named) && many) {
         return trees(&bare, &texts);
     }
     if has(FILE) {
@@ -279,6 +282,11 @@ fn disk(code: &str, texts: &[String]) -> Option<Danger> {
         return None;
     }
     texts.iter().find_map(|text| super::files::write(text.trim_start_matches('>').trim(), ".", false, false))
+}
+
+/// The texts as a program with its arguments; names of modules are none.
+fn argv_of(texts: &[String]) -> String {
+    texts.iter().filter(|text| !is_module(text)).map(|text| quoted(text)).collect::<Vec<_>>().join(" ")
 }
 
 fn quoted(text: &str) -> String {

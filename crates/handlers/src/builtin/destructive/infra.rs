@@ -1,6 +1,7 @@
 //! Containers, clusters, clouds, infrastructure as code, package registries.
 
 use super::call::{Call, Danger, UNKNOWN, danger};
+use super::wrapper::behind_options;
 
 pub(super) fn judge(call: &Call<'_>) -> Option<Danger> {
     if call.is_harmless_mode() || call.any(&["--dryrun", "--check", "-h", "help"]) && call.name != "docker" {
@@ -127,7 +128,31 @@ fn any_verb(words: &[&str], verbs: &[&str]) -> Option<bool> {
             })
     };
     let config = words.first() == Some(&"config");
-    Some(!config && words.iter().take(6).any(|word| is_verb(word)))
+    // behind a reading verb stand names
+    let reads = |word: &&&str| {
+        matches!(
+            **word,
+            "list"
+                | "describe"
+                | "show"
+                | "get"
+                | "read"
+                | "view"
+                | "logs"
+                | "status"
+                | "ssh"
+                | "create"
+                | "info"
+                | "search"
+                | "invoke"
+                | "call"
+                | "start"
+                | "ls"
+                | "help"
+                | "explain"
+        )
+    };
+    Some(!config && words.iter().take(6).take_while(|word| !reads(word)).any(|word| is_verb(word)))
 }
 
 trait Also {
@@ -237,12 +262,11 @@ fn terraform(call: &Call<'_>, words: &[&str]) -> Option<bool> {
 }
 
 fn aws(call: &Call<'_>, words: &[&str]) -> Option<bool> {
-    let mut service = words
-        .iter()
-        .copied()
-        .filter(|word| word.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-'));
-    let (first, second) = (service.next().unwrap_or_default(), service.next().unwrap_or_default());
-    if first == "s3" || words.contains(&"s3") {
+    // only the second word is an operation; names follow
+    let service = behind_options(call.args, "", 0);
+    let operation = behind_options(service.get(1..).unwrap_or_default(), "", 0);
+    let second = operation.first().map_or("", String::as_str);
+    if service.first().is_some_and(|service| service == "s3") {
         let removes = words.iter().any(|word| matches!(*word, "rb" | "rm"))
             || (words.iter().any(|word| matches!(*word, "sync" | "mv")) && call.exact("--delete"));
         return Some(removes);
@@ -280,10 +304,5 @@ fn aws(call: &Call<'_>, words: &[&str]) -> Option<bool> {
                     | "restore-object-delete"
             )
     };
-    Some(
-        words.iter().take(4).any(|word| verb(word))
-            || verb(first)
-            || verb(second)
-            || (call.exact("--desired-count") && call.value(&["--desired-count"]) == Some("0")),
-    )
+    Some(verb(second) || (call.exact("--desired-count") && call.value(&["--desired-count"]) == Some("0")))
 }

@@ -142,7 +142,7 @@ pub(super) fn output(call: &Call<'_>, stdin: &Feed) -> Feed {
         {
             known("")
         }
-        name if name.contains("completion") => known(""),
+        name if name.contains("complet") => known(""),
         _ => of(if *input == Text::Remote { Text::Remote } else { Text::Unknown }),
     }
 }

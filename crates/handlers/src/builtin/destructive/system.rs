@@ -57,6 +57,15 @@ fn power(call: &Call<'_>) -> Option<Danger> {
 }
 
 fn processes(call: &Call<'_>) -> Option<Danger> {
+    // signals that ask for something else than the end
+    let asks = ["-HUP", "-1", "-SIGHUP", "-USR1", "-USR2", "-CONT", "-WINCH", "-0", "-l", "-L"];
+    let signal = call.args.first().filter(|_| call.args.len() > 1);
+    if call.name != "killall5"
+        && signal.is_some_and(|signal| asks.contains(&signal.as_str()))
+        && !call.args.iter().skip(1).any(|target| target == "-1")
+    {
+        return None;
+    }
     let all = match call.name {
         "kill" => {
             let mut targets = call
@@ -405,7 +414,6 @@ fn guards(call: &Call<'_>) -> Option<Danger> {
         "csrutil" => has("disable"),
         "spctl" => has("--master-disable") || has("--global-disable"),
         "aa-disable" | "aa-teardown" | "aa-complain" => true,
-        "bcdedit" => true,
         "claude" | "codex" | "gemini" | "cursor-agent" | "opencode" | "amp" => words.iter().any(|word| {
             word.starts_with("--dangerously") || matches!(*word, "--yolo" | "-y" | "--dangerously-allow-all")
         }),

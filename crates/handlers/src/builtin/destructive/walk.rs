@@ -20,6 +20,10 @@ const MOST_TURNS: usize = 8;
 
 /// Judges a line.
 pub(super) fn judge(text: &str) -> Option<Danger> {
+    let compact: String = text.chars().filter(|c| !c.is_whitespace()).take(64).collect();
+    if compact.starts_with(":(){:|:&}") {
+        return danger("power", "starts itself again and again (fork bomb)");
+    }
     let mut walk = Walk::default();
     walk.line(text, &Text::None);
     walk.found

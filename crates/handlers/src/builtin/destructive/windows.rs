@@ -53,6 +53,10 @@ fn judge_at(text: &str, depth: u32) -> Option<Danger> {
         });
     }
     let outside: String = unquoted(&lower);
+    let hidden = ["irm ", "iwr ", "invoke-webrequest", "invoke-restmethod", "downloadstring", "frombase64"];
+    if outside.contains("[scriptblock]::create") && hidden.iter().any(|word| outside.contains(word)) {
+        return danger("unknown-code", "runs text that is not known");
+    }
     deletes.iter().find(|(call, _)| outside.contains(call)).and_then(|(_, what)| danger("delete", *what))
 }
 
@@ -184,6 +188,9 @@ impl Seen<'_> {
                 };
                 if self.words.iter().any(hides) {
                     return danger("unknown-code", "runs code that the line does not show");
+                }
+                if self.from.is_some() && self.words.iter().all(|word| word.starts_with('-')) {
+                    return self.expression("");
                 }
                 after(&["-command", "-c"])
                     .or_else(|| self.words.iter().position(|word| !word.starts_with('-')).map(rest))?
@@ -361,6 +368,7 @@ impl Seen<'_> {
                 .iter()
                 .any(|word| matches!(word.to_ascii_lowercase().as_str(), "deletejournal" | "setzerodata")),
             "bcdedit" => self.has(&["/set", "/delete", "/deletevalue", "/import", "/default"]),
+            "schtasks" => self.has(&["/delete"]),
             "bootrec" | "bootsect" | "sdelete" | "sdelete64" => true,
             "manage-bde" => self.has(&["-off", "-forcerecovery", "-wipefreespace", "-delete"]),
             "reg" => self.has(&["delete", "restore", "load", "unload"]) || self.guard_key(),
@@ -515,6 +523,7 @@ impl Seen<'_> {
             ),
             "stop" => noun.starts_with("vm") || noun.starts_with("azvm") || noun.starts_with("ec2"),
             "uninstall" => matches!(noun, "windowsfeature" | "addsdomaincontroller"),
+            "unregister" => true,
             "reset" => noun.contains("disk") || noun == "computermachinepassword",
             _ => false,
         };

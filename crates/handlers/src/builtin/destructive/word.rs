@@ -273,7 +273,9 @@ fn dollar(scan: &mut Scan<'_>, out: &mut Fields, around: &mut dyn Surroundings, 
     } else if scan.eat("{") {
         let inner = scan.until('{', '}').to_owned();
         let value = parameter(&inner, around);
-        put(out, value, quote);
+        // each element of `"${list[@]}"` is a word of its own, also in quotes
+        let list = inner.ends_with("[@]") || inner == "@";
+        put(out, value, if list { Quote::Bare } else { quote });
     } else if scan.peek().is_some_and(|c| c.is_ascii_alphabetic() || c == '_') {
         let name = scan.take_while(|c| c.is_ascii_alphanumeric() || c == '_');
         let value = around.variable(name);
@@ -281,7 +283,7 @@ fn dollar(scan: &mut Scan<'_>, out: &mut Fields, around: &mut dyn Surroundings, 
     } else if let Some(c) = scan.peek().filter(|c| c.is_ascii_digit() || "@*#?$!-".contains(*c)) {
         scan.next();
         let value = around.variable(&c.to_string());
-        put(out, value, quote);
+        put(out, value, if c == '@' { Quote::Bare } else { quote });
     } else {
         out.push('$');
     }

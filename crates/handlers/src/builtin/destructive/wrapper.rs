@@ -142,6 +142,10 @@ const LONG_WITH_VALUE: &[&str] = &[
     "--file",
     "--index",
     "--profile",
+    "--region",
+    "--endpoint-url",
+    "--query",
+    "--ca-bundle",
 ];
 const SHELLS: &[&str] = &["sh", "bash", "dash", "zsh", "ksh", "mksh", "ash", "fish", "rbash"];
 
@@ -167,6 +171,7 @@ impl Walk {
         }
         match name {
             "eval" => Some(self.text(&args.join(" "), stdin)),
+            "source" | "." if args.first()? == "/dev/stdin" => Some(self.fed(stdin)),
             "source" | "." => Some(self.script(args.first()?)),
             "su" | "runuser" | "sg" | "script" | "flock" | "nix-shell" | "vagrant" | "scl" => {
                 let call = Call { name, args, stdin: &Text::None, cwd: "." };
@@ -261,7 +266,11 @@ impl Walk {
             } else if matches!(arg.as_str(), "-o" | "-O" | "--rcfile" | "--init-file" | "+o" | "+O") {
                 rest.next();
             } else if !is_option {
-                return if text { self.text(arg, stdin) } else { self.script(arg) };
+                return match (text, arg.as_str()) {
+                    (true, line) => self.text(line, stdin),
+                    (false, "/dev/stdin") => self.fed(stdin),
+                    (false, path) => self.script(path),
+                };
             }
         }
         self.fed(stdin)
