@@ -21,3 +21,4 @@ pub use args::Args;
 pub use commands::run;
 pub use exit::Exit;
 pub use failure::Failure;
+pub use workshop::as_script_worker;

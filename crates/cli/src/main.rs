@@ -5,6 +5,9 @@ use hookgate_cli::{Args, Exit};
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
+    if let Some(worker) = hookgate_cli::as_script_worker() {
+        return worker;
+    }
     let args = match Args::try_parse() {
         Ok(args) => args,
         Err(error) => {

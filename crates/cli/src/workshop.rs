@@ -1,19 +1,39 @@
 //! The handlers that lifecycle hooks can run in this program: one line a kind.
+//!
+//! Prompt hooks are not among them yet: a door must first say which model judges.
 
 use hookgate_core::handler::HandlerType;
 use hookgate_handlers::command::{self, Commands};
 use hookgate_handlers::http::{self, Network};
+use hookgate_handlers::script::{self, Pool, PoolSettings, WorkerProgram};
 use hookgate_handlers::workshop::Workshop;
-use std::sync::OnceLock;
+use std::process::ExitCode;
+use std::sync::{Arc, OnceLock};
 
 /// Makes the workshop. Nothing is started until a hook needs it.
 pub(crate) fn workshop() -> Workshop {
     let network: OnceLock<Result<Network, String>> = OnceLock::new();
-    Workshop::empty().with(HandlerType::Command, command::maker(Commands::default())).with(
-        HandlerType::Http,
-        move |spec, folder| match network.get_or_init(Network::new) {
+    let scripts: OnceLock<Result<Arc<Pool>, String>> = OnceLock::new();
+    Workshop::empty()
+        .with(HandlerType::Command, command::maker(Commands::default()))
+        .with(HandlerType::Http, move |spec, folder| match network.get_or_init(Network::new) {
             Ok(network) => http::maker(network.clone())(spec, folder),
             Err(why) => Err(why.clone()),
-        },
-    )
+        })
+        .with(HandlerType::Script, move |spec, folder| match scripts.get_or_init(script_pool) {
+            Ok(pool) => script::maker(pool.clone())(spec, folder),
+            Err(why) => Err(why.clone()),
+        })
+}
+
+/// Workers are this program, started anew; see [`as_script_worker`].
+fn script_pool() -> Result<Arc<Pool>, String> {
+    let program = WorkerProgram::this()
+        .map_err(|error| format!("the program cannot find itself to start script workers: {error}"))?;
+    Ok(Pool::new(PoolSettings::new(program)))
+}
+
+/// Serves as a script worker, if this process was started as one. `main` must ask before anything else.
+pub fn as_script_worker() -> Option<ExitCode> {
+    script::is_worker().then(script::worker_main)
 }

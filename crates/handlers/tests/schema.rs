@@ -26,6 +26,8 @@ fn is_beyond_a_schema(fault: &str) -> bool {
     [
         "not a usable pattern",
         "only one of",
+        "unknown name",
+        "not a CEL expression",
         "because of the scope",
         "has a mode",
         "`source` or `file`",

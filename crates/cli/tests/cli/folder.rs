@@ -72,7 +72,8 @@ fn check_has_three_exit_codes() {
         "1 good hook, no problems, no warnings\n",
         "",
     );
-    place().run(&["check", "h"]).fails(1, "");
+    let broken = Place::new().with("h/b.json", r#"{"target":"chat","roles":["robot"]}"#);
+    broken.run(&["check", "h"]).fails(1, "");
     let place = Place::new().with("file", "");
     place.run(&["check", "none"]).fails(2, "the hooks folder none cannot be read");
     place.run(&["check", "file"]).fails(2, "the hooks folder file cannot be read: Not a directory");
