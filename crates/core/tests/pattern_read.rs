@@ -149,9 +149,15 @@ fn a_matcher_matches_the_whole_text() {
 
 #[test]
 fn a_pattern_shows_how_it_was_read() {
-    let shown = Pattern::parse("a\\d|$")
-        .map(|pattern| (pattern.source().to_owned(), pattern.translated().to_owned()));
-    assert_eq!(shown, Ok(("a\\d|$".to_owned(), "(?:(?:a[0-9])|\\z)".to_owned())));
+    let check = |source: &str, want: &str| {
+        let shown = Pattern::parse(source)
+            .map(|pattern| (pattern.source().to_owned(), pattern.translated().to_owned()));
+        assert_eq!(shown, Ok((source.to_owned(), want.to_owned())));
+    };
+    check("a\\d|$", "(?:(?:a[0-9])|\\z)");
+    check("(?:a+)?", "(a+)?");
+    check("b|(?:(?:a{3})?c)*", "(?:b|(?:(a{3})?c)*)");
+    check("(?:(?:a+)??)*", "((a+)??)*");
     assert_eq!(Pattern::parse("a?").map(|pattern| pattern.can_match_empty()), Ok(true));
     assert_eq!(Pattern::parse("a").map(|pattern| pattern.can_match_empty()), Ok(false));
     assert_eq!(Pattern::parse("[]*").map(|pattern| pattern.can_match_empty()), Ok(true));

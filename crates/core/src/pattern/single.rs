@@ -6,7 +6,7 @@ use std::sync::{Arc, OnceLock};
 
 use regex_automata::meta::Regex;
 use regex_automata::{Anchored, Input};
-use regex_syntax::hir::{Hir, Look};
+use regex_syntax::hir::{Capture, Hir, HirKind, Look, Repetition};
 
 use super::PatternError;
 use super::automaton::Engine;
@@ -58,7 +58,7 @@ impl Pattern {
 
     /// The pattern in the engine's syntax, for people who wonder how it was understood.
     pub fn translated(&self) -> &str {
-        self.0.translated.get_or_init(|| self.0.tree.to_string())
+        self.0.translated.get_or_init(|| printable(&self.0.tree).to_string())
     }
 
     /// Remarks about readings that may surprise.
@@ -97,6 +97,25 @@ impl Pattern {
 
     pub(super) fn engine(&self) -> Option<&Engine> {
         self.0.engine.get_or_init(|| Engine::new(&self.0.tree)).as_ref()
+    }
+}
+
+/// The tree with a group around each repetition that is repeated: the printer sets none, and `(?:a+)?` would read as
+/// `a+?`, which means something else.
+fn printable(tree: &Hir) -> Hir {
+    match tree.kind() {
+        HirKind::Repetition(Repetition { min, max, greedy, sub }) => {
+            let mut sub = Box::new(printable(sub));
+            if matches!(sub.kind(), HirKind::Repetition(_)) {
+                sub = Box::new(Hir::capture(Capture { index: 1, name: None, sub }));
+            }
+            Hir::repetition(Repetition { min: *min, max: *max, greedy: *greedy, sub })
+        }
+        HirKind::Concat(subs) => Hir::concat(subs.iter().map(printable).collect()),
+        HirKind::Alternation(subs) => Hir::alternation(subs.iter().map(printable).collect()),
+        HirKind::Empty | HirKind::Literal(_) | HirKind::Class(_) | HirKind::Look(_) | HirKind::Capture(_) => {
+            tree.clone()
+        }
     }
 }
 
