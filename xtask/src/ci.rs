@@ -35,6 +35,8 @@ pub fn run(out: &mut dyn Write) -> io::Result<Vec<&'static str>> {
     let mut failed = Vec::new();
     for check in CHECKS {
         writeln!(out, "\n== {}: cargo {}", check.name, check.args.join(" "))?;
+        // what cargo prints follows its headline, also in a file
+        out.flush()?;
         if let Some(tool) = check.needs
             && !has(tool)
         {
@@ -48,6 +50,7 @@ pub fn run(out: &mut dyn Write) -> io::Result<Vec<&'static str>> {
     // last, so that its sum closes the output
     let tests = if has("nextest") { NEXTEST } else { PLAIN };
     writeln!(out, "\n== tests: cargo {}", tests.join(" "))?;
+    out.flush()?;
     if !cargo(tests)? {
         failed.push("tests");
     }
