@@ -59,6 +59,31 @@ fn reload_cases() {
 }
 
 #[test]
+fn dispatcher_cases() {
+    all_pass("cases/dispatcher");
+}
+
+#[test]
+fn script_cases() {
+    all_pass("cases/script");
+}
+
+#[test]
+fn command_cases() {
+    all_pass("cases/command");
+}
+
+#[test]
+fn http_cases() {
+    all_pass("cases/http");
+}
+
+#[test]
+fn prompt_cases() {
+    all_pass("cases/prompt");
+}
+
+#[test]
 fn a_vector_that_is_wrong_fails() {
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("vectors.jsonl");
