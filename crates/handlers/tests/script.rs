@@ -2,6 +2,8 @@
 
 #![cfg(target_os = "linux")]
 #![allow(
+    clippy::await_holding_lock,
+    clippy::string_slice,
     clippy::unwrap_used,
     clippy::panic,
     clippy::indexing_slicing,
@@ -177,7 +179,8 @@ async fn a_tenants_runaways_do_not_hold_up_another() {
 async fn a_memory_bomb_stays_in_its_worker() {
     let _alone = alone();
     let pool = Pool::new(PoolSettings { workers: 1, ..settings("t-memory") });
-    let bomb = script(&pool, "function handle(e) { let all = []; for (;;) all.push(new Array(1000).fill(1)); }");
+    let bomb =
+        script(&pool, "function handle(e) { let all = []; for (;;) all.push(new Array(1000).fill(1)); }");
     let caught = script(
         &pool,
         "function handle(e) { let s = 'x'.repeat(65536), all = [];
@@ -208,7 +211,8 @@ async fn a_thousand_calls_leave_nothing_behind() {
     let files = || fs::read_dir("/proc/self/fd").unwrap().count();
     let children = || {
         let own = std::process::id().to_string();
-        let parent = |stat: &str| stat.rsplit(") ").next().and_then(|rest| rest.split(' ').nth(1)).map(str::to_owned);
+        let parent =
+            |stat: &str| stat.rsplit(") ").next().and_then(|rest| rest.split(' ').nth(1)).map(str::to_owned);
         let stats = fs::read_dir("/proc").unwrap().flatten();
         let stats = stats.filter_map(|entry| fs::read_to_string(entry.path().join("stat")).ok());
         stats.filter(|stat| parent(stat).as_deref() == Some(&own)).count()
@@ -401,7 +405,8 @@ async fn scripts_add_to_answers() {
 async fn an_event_of_a_mebibyte_and_one_too_deep() {
     let _alone = alone();
     let pool = Pool::new(settings("t-large"));
-    let handler = script(&pool, "function handle(e) { return { decision: 'allow', reason: '' + e.a.length }; }");
+    let handler =
+        script(&pool, "function handle(e) { return { decision: 'allow', reason: '' + e.a.length }; }");
     let ask = async |json: String| {
         let facts = Facts::of_gate(
             &Head::default(),

@@ -2,10 +2,10 @@
 //!
 //! | file | format | runner |
 //! |---|---|---|
-//! | `*.jsonl`, lines with `session` | JSON-hooks vector | [`json_hooks`] |
-//! | `*.jsonl`, lines with `hooks` and `event` | dispatcher vector | [`dispatcher`] |
-//! | `*.jsonl`, lines with `source` | script vector | [`script`] |
-//! | `*.json` with `"case": 1` | case | [`case`] |
+//! | `*.jsonl`, lines with `session` | JSON-hooks vector | `json_hooks` |
+//! | `*.jsonl`, lines with `hooks` and `event` | dispatcher vector | `dispatcher` |
+//! | `*.jsonl`, lines with `source` | script vector | `script` |
+//! | `*.json` with `"case": 1` | case | `case` |
 //!
 //! A line `FAIL id: what differed` for each failure, `NOT RUN id: why` for what no code can run yet, then the sum.
 

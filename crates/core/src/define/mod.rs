@@ -1,4 +1,4 @@
-//! From text to hooks. Only here is a [`Hook`](crate::hook::Hook) made from text.
+//! From text to hooks. Only here is a [`Hook`] made from text.
 //!
 //! [`read`] takes one file's text: an object is one definition, a list is several. A definition with `target`
 //! is a JSON hook, one with `event` and `handler` a lifecycle hook. Every fault is told, with its place.

@@ -52,7 +52,7 @@ impl Problem {
 }
 
 impl fmt::Display for Problem {
-    /// `hooks/stop.json:3:14: hook 2 (my-label), field `roles[0]`: unknown role `asistant`; expected one of …`
+    /// One line: file, line, column, hook, field, then what is wrong and what is allowed.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.file)?;
         if let Some(place) = self.place {
