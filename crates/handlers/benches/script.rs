@@ -15,8 +15,7 @@ use hookgate_handlers::folder::Loaded;
 use hookgate_handlers::script::{self, Engine, Outcome, Pool, PoolSettings, Question, WorkerProgram};
 use hookgate_handlers::workshop::Workshop;
 use serde_json::{Value, json};
-use std::io::{self, Read, Write};
-use std::os::unix::net::UnixStream;
+use std::io::{self, PipeReader, PipeWriter, Read, Write};
 use std::process::{Command, ExitCode, Stdio};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -173,7 +172,8 @@ fn engine(json: &str) -> io::Result<(f64, f64)> {
 
 /// A child that reads so many bytes and sends some back.
 struct Bare {
-    stream: UnixStream,
+    to: PipeWriter,
+    from: PipeReader,
     question: Vec<u8>,
 }
 
@@ -181,19 +181,19 @@ const ANSWER: usize = 42;
 
 impl Bare {
     fn new(size: usize) -> io::Result<Bare> {
-        let (near, far) = UnixStream::pair()?;
-        let far = std::os::fd::OwnedFd::from(far);
+        let (stdin, to) = io::pipe()?;
+        let (from, stdout) = io::pipe()?;
         Command::new(std::env::current_exe()?)
             .args(["__echo", &size.to_string()])
-            .stdin(Stdio::from(far.try_clone()?))
-            .stdout(Stdio::from(far))
+            .stdin(Stdio::from(stdin))
+            .stdout(Stdio::from(stdout))
             .spawn()?;
-        Ok(Bare { stream: near, question: vec![1; size] })
+        Ok(Bare { to, from, question: vec![1; size] })
     }
 
     fn trip(&mut self) -> io::Result<()> {
-        self.stream.write_all(&self.question)?;
-        self.stream.read_exact(&mut [0; ANSWER])
+        self.to.write_all(&self.question)?;
+        self.from.read_exact(&mut [0; ANSWER])
     }
 }
 

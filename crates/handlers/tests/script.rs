@@ -108,6 +108,11 @@ fn kill(pid: i32) {
     rustix::process::kill_process(pid, rustix::process::Signal::KILL).unwrap();
 }
 
+/// A process that is gone, or waits for its parent to notice.
+fn ended(pid: i32) -> bool {
+    fs::read_to_string(format!("/proc/{pid}/stat")).map_or(true, |stat| stat.contains(") Z "))
+}
+
 const SECOND: Duration = Duration::from_secs(1);
 
 #[tokio::test]
@@ -132,10 +137,11 @@ async fn a_worker_killed_in_a_call_is_a_fault_and_is_replaced() {
     assert!(allowed(&ask(&script(&pool, CALM), "a", 5 * SECOND).await));
     soon("a replacement", || workers("t-kill").len() == 3);
     // idle ones that die are nobody's fault
-    for pid in workers("t-kill") {
-        kill(pid);
-    }
-    assert!(allowed(&ask(&script(&pool, CALM), "a", 5 * SECOND).await));
+    let idle = workers("t-kill");
+    idle.iter().for_each(|pid| kill(*pid));
+    soon("their end", || idle.iter().all(|pid| ended(*pid)));
+    let after = ask(&script(&pool, CALM), "a", 5 * SECOND).await;
+    assert!(allowed(&after), "{after:?}");
     drop(pool);
     assert_eq!(workers("t-kill"), [0; 0]);
 }
@@ -366,6 +372,10 @@ async fn a_worker_has_nothing_to_lose() {
     let pool = Pool::new(settings("t-confined"));
     assert!(allowed(&ask(&script(&pool, CALM), "a", 5 * SECOND).await));
     assert_eq!(pool.unconfined().as_deref(), Some(""));
+    let confined = |pid: &i32| {
+        fs::read_to_string(format!("/proc/{pid}/status")).is_ok_and(|status| status.contains("Seccomp:\t2"))
+    };
+    soon("every worker is ready", || workers("t-confined").iter().all(confined));
     for pid in workers("t-confined") {
         let read = |name: &str| fs::read_to_string(format!("/proc/{pid}/{name}")).unwrap();
         let status = read("status");

@@ -60,9 +60,11 @@ impl Program {
     /// # Safety
     /// It was loaded in this context, and the arena holds it: no other call used it up since the last restore.
     pub(super) unsafe fn run<'js>(self, ctx: &Ctx<'js>) -> Result<Value<'js>> {
-        // SAFETY: as the caller promises; the call takes over the reference, which the next restore brings back.
+        // SAFETY: as the caller promises; the call takes over the reference that is made for it.
         unsafe {
-            let value = qjs::JS_EvalFunction(ctx.as_raw().as_ptr(), self.0);
+            // one reference more: taking the program apart would be in vain, the next restore makes it whole again
+            let value =
+                qjs::JS_EvalFunction(ctx.as_raw().as_ptr(), qjs::JS_DupValue(ctx.as_raw().as_ptr(), self.0));
             if qjs::JS_IsException(value) {
                 return Err(Error::Exception);
             }

@@ -34,6 +34,8 @@ pub(super) fn begin(parent: Option<Pid>) -> bool {
 /// Last of all, when everything is reserved and loaded. Tells what could not be done.
 pub(super) fn finish() -> Vec<&'static str> {
     let mut missing = Vec::new();
+    // read before the limit on files: afterwards nothing can be opened
+    let mapped = mapped();
     let mut limit = |resource, most, name| {
         let most = getrlimit(resource).maximum.map_or(most, |hard| hard.min(most));
         if setrlimit(resource, Rlimit { current: Some(most), maximum: Some(most) }).is_err() {
@@ -44,7 +46,7 @@ pub(super) fn finish() -> Vec<&'static str> {
     limit(Resource::Fsize, 0, "file size limit");
     limit(Resource::Nofile, 0, "file limit");
     limit(Resource::Nproc, 0, "process limit");
-    match mapped() {
+    match mapped {
         Some(now) => limit(Resource::As, now.saturating_add(SLACK), "memory limit"),
         None => missing.push("memory limit"),
     }

@@ -13,6 +13,7 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, mpsc};
 use std::time::{Duration, Instant};
 
@@ -56,6 +57,8 @@ pub(super) struct Abandoned {
 pub(super) struct Bell {
     notes: mpsc::Sender<Note>,
     wire: Option<UnixStream>,
+    /// It rang for somebody who waits, and the keeper has not looked yet.
+    wanted: AtomicBool,
 }
 
 /// The keeper's end.
@@ -75,10 +78,22 @@ pub(super) fn bell() -> (Bell, Notes) {
     });
     // without a wire (no descriptors left) the keeper looks from time to time
     let (near, far) = pair.map_or((None, None), |(near, far)| (Some(near), Some(far)));
-    (Bell { notes: sender, wire: near }, Notes { notes: receiver, wire: far })
+    (Bell { notes: sender, wire: near, wanted: AtomicBool::new(false) }, Notes { notes: receiver, wire: far })
 }
 
 impl Bell {
+    /// Somebody waits for a worker. Rings once until [`Bell::looked`].
+    pub(super) fn want(&self) {
+        if !self.wanted.swap(true, Ordering::Relaxed) {
+            self.ring(Note::Wanted);
+        }
+    }
+
+    /// The keeper looked who waits.
+    fn looked(&self) {
+        self.wanted.store(false, Ordering::Relaxed);
+    }
+
     pub(super) fn ring(&self, note: Note) {
         let _ = self.notes.send(note);
         if let Some(mut wire) = self.wire.as_ref() {
@@ -164,6 +179,7 @@ impl Keeper<'_> {
         let usual = settings.workers.max(1).saturating_add(1);
         if self.look_at.is_some_and(|at| now >= at) {
             self.look_at = None;
+            self.shared.bell.looked();
             let room = self.children.len() < settings.most.max(usual);
             if self.children.len() >= usual && self.shared.hungry() {
                 if room && self.starting.is_empty() {
@@ -213,21 +229,23 @@ impl Keeper<'_> {
         }
     }
 
-    /// A worker did not come up.
+    /// A worker did not come up. Once is an accident, which the next one mends; twice in a row is a reason to say no.
     fn failed(&mut self, why: &str) {
         let pause = PAUSES.get(self.failures.min(PAUSES.len() - 1)).copied().unwrap_or_default();
         self.failures = self.failures.saturating_add(1);
         self.pause_until = Some(Instant::now() + pause);
-        self.shared.down(why);
+        if self.failures > 1 {
+            self.shared.down(why);
+        }
     }
 
     /// Sleeps until something happens.
     fn wait(&mut self, wire: Option<&UnixStream>) {
         let mut fds = Vec::new();
         fds.extend(wire.map(|wire| PollFd::new(wire, PollFlags::IN)));
-        fds.extend(self.starting.iter().map(|starting| PollFd::new(starting.link.stream(), PollFlags::IN)));
+        fds.extend(self.starting.iter().map(|starting| PollFd::new(starting.link.replies(), PollFlags::IN)));
         fds.extend(
-            self.abandoned.iter().map(|abandoned| PollFd::new(abandoned.link.stream(), PollFlags::IN)),
+            self.abandoned.iter().map(|abandoned| PollFd::new(abandoned.link.replies(), PollFlags::IN)),
         );
         #[cfg(target_os = "linux")]
         fds.extend(
@@ -338,8 +356,8 @@ impl Keeper<'_> {
 }
 
 fn spawn(shared: &Shared, id: u64) -> io::Result<(Child, Link)> {
-    let (near, far) = UnixStream::pair()?;
-    let far = OwnedFd::from(far);
+    let (stdin, to) = io::pipe()?;
+    let (from, stdout) = io::pipe()?;
     let program = &shared.settings.program;
     let child = Command::new(&program.path)
         .args(&program.args)
@@ -348,11 +366,11 @@ fn spawn(shared: &Shared, id: u64) -> io::Result<(Child, Link)> {
         .current_dir("/")
         // the terminal's signals are for the door, not for its workers
         .process_group(0)
-        .stdin(Stdio::from(far.try_clone()?))
-        .stdout(Stdio::from(far))
+        .stdin(Stdio::from(stdin))
+        .stdout(Stdio::from(stdout))
         .stderr(Stdio::null())
         .spawn()?;
-    Ok((child, Link::new(id, near)?))
+    Ok((child, Link::new(id, to, from)?))
 }
 
 /// The system's words without its number.

@@ -92,7 +92,7 @@ pub struct Pool {
 pub(super) struct Shared {
     pub(super) settings: PoolSettings,
     state: Mutex<State>,
-    bell: Bell,
+    pub(super) bell: Bell,
     scripts: AtomicU64,
     /// When events were first seen; kept over reloads.
     pub(super) moments: Moments,
@@ -148,6 +148,16 @@ pub(super) enum Unsound {
     Wrong(String),
     /// There was no worker to look at it.
     Unseen,
+}
+
+/// How the checking of a script ended.
+enum Checked {
+    /// A worker looked at it.
+    Said(Result<(), Unsound>),
+    /// The worker had ended before.
+    WasGone,
+    /// The worker ended while it looked.
+    Lost,
 }
 
 enum Entry {
@@ -238,6 +248,7 @@ impl Shared {
     /// Does this script compile? With this thread.
     pub(super) fn check(self: &Arc<Self>, source: &str) -> Result<(), Unsound> {
         let until = Instant::now() + CHECKING;
+        let mut losses = 0u32;
         while Instant::now() < until {
             let mut state = self.state();
             if state.down.is_some() || state.closed {
@@ -248,8 +259,14 @@ impl Shared {
             match link {
                 Some(link) => {
                     let mut lease = self.lease(link, None);
-                    if let Some(result) = lease.check(source, until) {
-                        return result;
+                    match lease.check(source, until) {
+                        Checked::Said(result) => return result,
+                        Checked::WasGone => {}
+                        // one worker may have been lost for reasons of its own; two are the script's doing
+                        Checked::Lost => losses = losses.saturating_add(1),
+                    }
+                    if losses > 1 {
+                        return Err(Unsound::Wrong("the engine does not survive compiling it".into()));
                     }
                 }
                 None => std::thread::sleep(Duration::from_millis(1)),
@@ -283,7 +300,7 @@ impl Shared {
         if !waits {
             return Entry::Refused("too many calls wait for a script worker".into());
         }
-        self.bell.ring(Note::Wanted);
+        self.bell.want();
         Entry::Later(later)
     }
 
@@ -409,23 +426,23 @@ impl Lease {
         Some(Err(Lost::Died))
     }
 
-    /// Has a script compiled. `None`: the worker was gone before.
-    fn check(&mut self, source: &str, until: Instant) -> Option<Result<(), Unsound>> {
-        let link = self.link.as_mut()?;
+    /// Has a script compiled.
+    fn check(&mut self, source: &str, until: Instant) -> Checked {
+        let Some(link) = self.link.as_mut() else { return Checked::WasGone };
         let number = link.next_number();
         if link.begin(&Request::Check { number, source }).is_err() {
             self.lost();
-            return None;
+            return Checked::WasGone;
         }
         let said = link.reply_blocking(until).map(|reply| reply.said);
-        Some(match said {
-            Ok(Said::Sound) => Ok(()),
-            Ok(Said::Done(Outcome::Failed(why))) => Err(Unsound::Wrong(why)),
+        match said {
+            Ok(Said::Sound) => Checked::Said(Ok(())),
+            Ok(Said::Done(Outcome::Failed(why))) => Checked::Said(Err(Unsound::Wrong(why))),
             _ => {
                 self.lost();
-                Err(Unsound::Wrong("the engine does not survive compiling it".into()))
+                Checked::Lost
             }
-        })
+        }
     }
 
     /// The worker is not to be used again.

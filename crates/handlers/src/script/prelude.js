@@ -30,7 +30,12 @@
   Object.defineProperty(globalThis, "Date", { value: Clock, writable: true, configurable: true });
 
   // sfc32
+  let warm = false;
   const next = function () {
+    if (!warm) {
+      warm = true;
+      for (let i = 0; i < 12; i++) next();
+    }
     const t = (((a + b) | 0) + d) | 0;
     d = (d + 1) | 0;
     a = b ^ (b >>> 9);
@@ -82,8 +87,7 @@
     // Freezes the event at every level and sets what this call sees as time and chance.
     begin(event, time, low, high) {
       now = time;
-      a = low | 0; b = high | 0; c = 0; d = 1;
-      for (let i = 0; i < 12; i++) next();
+      a = low; b = high;
       const todo = [event];
       while (todo.length > 0) {
         const value = todo.pop();
