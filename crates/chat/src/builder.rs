@@ -2,7 +2,7 @@
 
 use crate::event::ChatEvent;
 use crate::history::Conversation;
-use crate::lifecycle::{Lifecycle, Who};
+use crate::lifecycle::{Lifecycle, Who, events_of};
 use crate::service::{ChatService, Inner, Observer, Status};
 use crate::subagent::{Subagents, Task};
 use crate::tools::{Tool, Toolbox};
@@ -14,9 +14,12 @@ use hookgate_core::record::{Memory, Recorder};
 use hookgate_core::set::HookSet;
 use hookgate_handlers::clock::TokioTimer;
 use hookgate_handlers::folder::{self, HOOKS_DIR_VARIABLE, HookFolder, OnInvalid};
-use hookgate_handlers::watchers::{Limits, Watchers};
+use hookgate_handlers::prompt::Turns;
+use hookgate_handlers::sources::Sources;
+use hookgate_handlers::watchers::{Limits, OnTrace, Watchers};
 use hookgate_handlers::workshop::Workshop;
 use hookgate_llm::{Model, Request};
+use serde_json::{Map, Value};
 use std::ffi::OsString;
 use std::fmt;
 use std::path::PathBuf;
@@ -41,9 +44,12 @@ pub struct ChatBuilder {
     request: Request,
     system: Option<String>,
     hooks_dir: Option<PathBuf>,
+    trusted_dir: Option<PathBuf>,
+    builtins: Vec<(String, Map<String, Value>, String)>,
     on_invalid: OnInvalid,
     actions: ActionKinds,
     workshop: Workshop,
+    turns: Turns,
     max_tool_call_rounds: Option<u32>,
     max_resends: u32,
     observer: Option<Observer>,
@@ -98,9 +104,12 @@ impl ChatBuilder {
             request: Request::default(),
             system: None,
             hooks_dir: None,
+            trusted_dir: None,
+            builtins: Vec::new(),
             on_invalid: OnInvalid::Skip,
             actions: ActionKinds::standard(),
             workshop: Workshop::empty(),
+            turns: Turns::default(),
             max_tool_call_rounds: None,
             max_resends: DEFAULT_RESENDS,
             observer: None,
@@ -116,6 +125,21 @@ impl ChatBuilder {
     #[must_use]
     pub fn hooks_dir(mut self, path: impl Into<PathBuf>) -> Self {
         self.hooks_dir = Some(path.into());
+        self
+    }
+
+    /// A folder of hooks that the operator trusts; they are loaded before those of the hooks folder.
+    #[must_use]
+    pub fn trusted_hooks_dir(mut self, path: impl Into<PathBuf>) -> Self {
+        self.trusted_dir = Some(path.into());
+        self
+    }
+
+    /// Enables a hook of the program ([`hookgate_handlers::builtin::ALL`]) with its settings. `place` names the
+    /// configuration in problems.
+    #[must_use]
+    pub fn builtin(mut self, name: &str, settings: Map<String, Value>, place: &str) -> Self {
+        self.builtins.push((name.to_owned(), settings, place.to_owned()));
         self
     }
 
@@ -138,6 +162,13 @@ impl ChatBuilder {
     #[must_use]
     pub fn workshop(mut self, workshop: Workshop) -> Self {
         self.workshop = workshop;
+        self
+    }
+
+    /// The count of questions that prompt hooks ask, shared with their workshop: each send begins a new turn.
+    #[must_use]
+    pub fn turns(mut self, turns: Turns) -> Self {
+        self.turns = turns;
         self
     }
 
@@ -219,7 +250,8 @@ impl ChatBuilder {
         self
     }
 
-    /// Sees every event, also of messages that are added outside a send.
+    /// Sees every event, also of messages that are added outside a send, and of hooks that run in the background: those
+    /// at any time until [`ChatService::close`] is done.
     #[must_use]
     pub fn observer(mut self, observer: impl Fn(&ChatEvent<'_>) + Send + Sync + 'static) -> Self {
         self.observer = Some(Arc::new(observer));
@@ -239,9 +271,17 @@ impl ChatBuilder {
             Some(rounds) => rounds,
             None => self.rounds_from_environment()?,
         };
-        let folder = folder::resolve(self.hooks_dir, (self.environment)(HOOKS_DIR_VARIABLE))
-            .map(|path| HookFolder::new(path).with_actions(self.actions));
-        let loaded = self.workshop.equip(folder.as_ref().map(HookFolder::load).unwrap_or_default());
+        let mut sources = Sources::new(self.workshop);
+        for (name, settings, place) in self.builtins {
+            sources = sources.with_builtin(&name, settings, &place);
+        }
+        let trusted = self.trusted_dir.map(HookFolder::of_operator);
+        let users =
+            folder::resolve(self.hooks_dir, (self.environment)(HOOKS_DIR_VARIABLE)).map(HookFolder::new);
+        for folder in trusted.into_iter().chain(users) {
+            sources = sources.with_folder(folder.with_actions(self.actions.clone()));
+        }
+        let loaded = sources.load();
         let warnings = loaded.warnings.clone();
         let (set, problems) = loaded.into_set(self.on_invalid);
         let Some(set) = set.or_else(|| (self.on_invalid == OnInvalid::Skip).then(HookSet::empty)) else {
@@ -252,6 +292,11 @@ impl ChatBuilder {
             recorder: self.recorder,
             budget: self.chain_budget,
         };
+        let on_trace = self.observer.clone().map(|observer| {
+            let told: Box<OnTrace> =
+                Box::new(move |trace| events_of(trace).for_each(|event| observer(&event)));
+            told
+        });
         let mut inner = Inner {
             model: self.model,
             tools: self.tools,
@@ -262,13 +307,13 @@ impl ChatBuilder {
             dispatcher: Arc::new(Dispatcher::new(set)),
             lifecycle: Lifecycle {
                 who: self.who,
-                watchers: Arc::new(Watchers::new(around.clone(), Limits::default())),
+                watchers: Arc::new(Watchers::told(around.clone(), Limits::default(), on_trace)),
                 around,
+                turns: self.turns,
                 n_events: AtomicU64::new(0),
                 started: AtomicBool::new(false),
             },
-            folder,
-            workshop: self.workshop,
+            sources,
             status: Mutex::new(Status { problems, warnings }),
             observer: self.observer,
             conversation: Mutex::new(Conversation::default()),

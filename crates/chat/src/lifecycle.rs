@@ -6,6 +6,7 @@ use crate::turn::Sink;
 use hookgate_core::facts::{GateEvent, Head, LifeEvent, ShapeEvent};
 use hookgate_core::gate::Surroundings;
 use hookgate_core::verdict::{Additions, Ruling, Trace};
+use hookgate_handlers::prompt::Turns;
 use hookgate_handlers::watchers::Watchers;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -25,6 +26,8 @@ pub(crate) struct Lifecycle {
     pub(crate) around: Surroundings,
     /// Runs watching hooks in the background; shared with sub-agents.
     pub(crate) watchers: Arc<Watchers>,
+    /// What prompt hooks have asked in each session's turn; shared with sub-agents.
+    pub(crate) turns: Turns,
     pub(crate) n_events: AtomicU64,
     pub(crate) started: AtomicBool,
 }
@@ -70,19 +73,23 @@ impl Inner {
         }
     }
 
-    /// Says once that the session begins.
-    pub(crate) fn begin_session(&self) {
+    /// A turn begins; with the first one the session.
+    pub(crate) fn begin_turn(&self) {
+        self.lifecycle.turns.begin(&self.lifecycle.who.session_id);
         if !self.lifecycle.started.swap(true, Ordering::Relaxed) {
             self.watch(LifeEvent::SessionStart);
         }
     }
 
     fn tell_trace(&self, trace: &Trace, sink: Sink<'_>) {
-        for ran in &trace.ran {
-            self.tell_observers(sink, ChatEvent::Decided { ran });
-        }
-        for warning in &trace.warnings {
-            self.tell_observers(sink, ChatEvent::Warning { warning });
+        for event in events_of(trace) {
+            self.tell_observers(sink, event);
         }
     }
+}
+
+/// What observers get to see of hooks that ran.
+pub(crate) fn events_of(trace: &Trace) -> impl Iterator<Item = ChatEvent<'_>> {
+    let ran = trace.ran.iter().map(|ran| ChatEvent::Decided { ran });
+    ran.chain(trace.warnings.iter().map(|warning| ChatEvent::Warning { warning }))
 }

@@ -13,8 +13,8 @@ use hookgate_core::effect::{Effect, EffectKind};
 use hookgate_core::event::{Message, Origin, Role, WatchEvent};
 use hookgate_core::facts::LifeEvent;
 use hookgate_core::hook::HookListing;
-use hookgate_handlers::folder::{HookFolder, OnInvalid};
-use hookgate_handlers::workshop::Workshop;
+use hookgate_handlers::folder::OnInvalid;
+use hookgate_handlers::sources::Sources;
 use hookgate_llm::{Model, Request};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -38,8 +38,7 @@ pub(crate) struct Inner {
     pub(crate) max_resends: u32,
     pub(crate) dispatcher: Arc<Dispatcher>,
     pub(crate) lifecycle: Lifecycle,
-    pub(crate) folder: Option<HookFolder>,
-    pub(crate) workshop: Workshop,
+    pub(crate) sources: Sources,
     pub(crate) status: Mutex<Status>,
     pub(crate) observer: Option<Observer>,
     pub(crate) conversation: Mutex<Conversation>,
@@ -264,8 +263,10 @@ impl Inner {
     }
 
     fn reload(&self) -> Reload {
-        let Some(folder) = &self.folder else { return Reload::NoFolder };
-        let loaded = self.workshop.equip(folder.load());
+        if self.sources.is_empty() {
+            return Reload::NoFolder;
+        }
+        let loaded = self.sources.load();
         let warnings = loaded.warnings.clone();
         let (set, problems) = loaded.into_set(OnInvalid::Refuse);
         *self.status() = Status { problems: problems.clone(), warnings };

@@ -16,8 +16,9 @@ use hookgate_core::event::{Origin, Role};
 use hookgate_core::facts::{GateEvent, LifeEvent};
 use hookgate_core::gate::Surroundings;
 use hookgate_core::verdict::Verdict;
+use hookgate_handlers::prompt::Turns;
+use hookgate_handlers::sources::Sources;
 use hookgate_handlers::watchers::Watchers;
-use hookgate_handlers::workshop::Workshop;
 use hookgate_llm::{Model, Request, ToolSpec};
 use serde_json::{Map, Value, json};
 use std::sync::atomic::{AtomicBool, AtomicU64};
@@ -51,6 +52,7 @@ pub(crate) struct Task {
     dispatcher: Arc<Dispatcher>,
     around: Surroundings,
     watchers: Arc<Watchers>,
+    turns: Turns,
     parent: Who,
     max_resends: u32,
     observer: Option<Observer>,
@@ -89,6 +91,7 @@ impl Task {
             dispatcher: agent.dispatcher.clone(),
             around: agent.lifecycle.around.clone(),
             watchers: agent.lifecycle.watchers.clone(),
+            turns: agent.lifecycle.turns.clone(),
             parent: agent.lifecycle.who.clone(),
             max_resends: agent.max_resends,
             observer: agent.observer.clone(),
@@ -117,11 +120,11 @@ impl Task {
                 who,
                 around: self.around.clone(),
                 watchers: self.watchers.clone(),
+                turns: self.turns.clone(),
                 n_events: AtomicU64::new(0),
                 started: AtomicBool::new(false),
             },
-            folder: None,
-            workshop: Workshop::empty(),
+            sources: Sources::default(),
             status: Mutex::new(Status::default()),
             observer: self.observer.clone().map(of_hooks_only),
             conversation: Mutex::new(conversation),

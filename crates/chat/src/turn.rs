@@ -121,7 +121,7 @@ impl<'a> Turn<'a> {
     }
 
     pub(crate) async fn run(mut self) -> Result<Outcome, SendError> {
-        self.inner.begin_session();
+        self.inner.begin_turn();
         let outcome = self.rounds().await;
         self.inner.watch(LifeEvent::Stop);
         outcome

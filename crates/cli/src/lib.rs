@@ -9,7 +9,9 @@ mod failure;
 mod config;
 mod signals;
 
+mod model;
 mod problems;
+mod sources;
 mod table;
 mod terminal;
 mod workshop;

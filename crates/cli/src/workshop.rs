@@ -1,17 +1,16 @@
 //! The handlers that lifecycle hooks can run in this program: one line a kind.
-//!
-//! Prompt hooks are not among them yet: a door must first say which model judges.
 
 use hookgate_core::handler::HandlerType;
 use hookgate_handlers::command::{self, Commands};
 use hookgate_handlers::http::{self, Network};
+use hookgate_handlers::prompt::{self, Judges, Spending};
 use hookgate_handlers::script::{self, Pool, PoolSettings, WorkerProgram};
 use hookgate_handlers::workshop::Workshop;
 use std::process::ExitCode;
 use std::sync::{Arc, OnceLock};
 
 /// Makes the workshop. Nothing is started until a hook needs it.
-pub(crate) fn workshop() -> Workshop {
+pub(crate) fn workshop(judges: Arc<Judges>, spending: Spending) -> Workshop {
     let network: OnceLock<Result<Network, String>> = OnceLock::new();
     let scripts: OnceLock<Result<Arc<Pool>, String>> = OnceLock::new();
     Workshop::empty()
@@ -24,6 +23,7 @@ pub(crate) fn workshop() -> Workshop {
             Ok(pool) => script::maker(pool.clone())(spec, folder),
             Err(why) => Err(why.clone()),
         })
+        .with(HandlerType::Prompt, prompt::maker(judges, spending))
 }
 
 /// Workers are this program, started anew; see [`as_script_worker`].

@@ -237,7 +237,7 @@ impl<'a> Chain<'a> {
                 ask_within(&*self.around.timer, handler.as_ref(), call).await
             }
             Work::Handler { spec, run: None } => {
-                Err(Fault::Failed(format!("nothing here can run a {}", spec.kind())))
+                Err(Fault::Failed(format!("nothing here can run a {}", spec.type_name())))
             }
             Work::Actions(_) => Err(Fault::Failed("actions give no verdict".into())),
         };

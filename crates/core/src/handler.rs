@@ -2,7 +2,7 @@
 
 use crate::facts::Facts;
 use crate::future::BoxFuture;
-use crate::word::words;
+use crate::word::{Word, words};
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -98,6 +98,8 @@ pub enum HandlerKind {
         /// How many questions a turn may cost.
         max_per_turn: Option<u64>,
     },
+    /// Part of the program: no text can name it.
+    Builtin,
 }
 
 /// Where a script's text is.
@@ -119,14 +121,20 @@ pub enum CommandStart {
 }
 
 impl HandlerSpec {
-    /// The written type.
-    pub fn kind(&self) -> HandlerType {
+    /// The written type; none for a handler that is part of the program.
+    pub fn written_type(&self) -> Option<HandlerType> {
         match self.kind {
-            HandlerKind::Script { .. } => HandlerType::Script,
-            HandlerKind::Command { .. } => HandlerType::Command,
-            HandlerKind::Http { .. } => HandlerType::Http,
-            HandlerKind::Prompt { .. } => HandlerType::Prompt,
+            HandlerKind::Script { .. } => Some(HandlerType::Script),
+            HandlerKind::Command { .. } => Some(HandlerType::Command),
+            HandlerKind::Http { .. } => Some(HandlerType::Http),
+            HandlerKind::Prompt { .. } => Some(HandlerType::Prompt),
+            HandlerKind::Builtin => None,
         }
+    }
+
+    /// What a list calls it: the written type, or `builtin`.
+    pub fn type_name(&self) -> &'static str {
+        self.written_type().map_or("builtin", Word::as_str)
     }
 }
 

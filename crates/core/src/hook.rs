@@ -205,7 +205,7 @@ pub struct HookListing {
     pub target: Option<&'static str>,
     /// The point.
     pub event: &'static str,
-    /// What runs: `actions`, or the handler's type.
+    /// What runs: `actions`, the handler's type, or `builtin`.
     pub handler: &'static str,
     /// The file.
     pub file: String,
@@ -222,7 +222,7 @@ impl Hook {
             event: self.listens.point().as_str(),
             handler: match &self.work {
                 Work::Actions(_) => "actions",
-                Work::Handler { spec, .. } => spec.kind().as_str(),
+                Work::Handler { spec, .. } => spec.type_name(),
             },
             file: self.file.clone(),
             index: self.index,

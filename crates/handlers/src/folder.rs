@@ -63,6 +63,11 @@ impl HookFolder {
         HookFolder { path: path.into(), source: Source::User, kinds: ActionKinds::standard() }
     }
 
+    /// The folder at `path`, which the operator's configuration marks as trusted.
+    pub fn of_operator(path: impl Into<PathBuf>) -> HookFolder {
+        HookFolder { source: Source::Operator, ..HookFolder::new(path) }
+    }
+
     /// The same, with these actions known to its files.
     #[must_use]
     pub fn with_actions(mut self, kinds: ActionKinds) -> HookFolder {
@@ -111,6 +116,14 @@ impl Loaded {
     /// What is loaded, in load order.
     pub fn listing(&self) -> Vec<HookListing> {
         self.hooks.iter().map(Hook::listing).collect()
+    }
+
+    /// Adds what another place gave; an id that is already used is refused there.
+    pub fn append(&mut self, other: Loaded) {
+        self.hooks.extend(other.hooks);
+        self.problems.extend(other.problems);
+        self.warnings.extend(other.warnings);
+        self.refuse_repeated_ids();
     }
 
     /// The set to use under a policy, with all problems; with `Refuse` any problem means no set.

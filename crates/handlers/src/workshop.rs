@@ -42,7 +42,7 @@ impl Workshop {
         for mut hook in loaded.hooks.drain(..) {
             let unfiltered = is_unfiltered(&hook);
             let made = match &mut hook.work {
-                Work::Handler { spec, .. } if spec.kind() == HandlerType::Prompt && unfiltered => Err(
+                Work::Handler { spec, .. } if spec.written_type() == Some(HandlerType::Prompt) && unfiltered => Err(
                     "a prompt hook needs a `matcher` or an `if_expr`: each question is slow and costs money"
                         .into(),
                 ),
@@ -66,9 +66,9 @@ impl Workshop {
     }
 
     fn make(&self, spec: &HandlerSpec, folder: &Path) -> Result<Arc<dyn Handler>, String> {
-        match self.makers.get(&spec.kind()) {
+        match spec.written_type().and_then(|kind| self.makers.get(&kind)) {
             Some(make) => make(spec, folder),
-            None => Err(format!("handlers of type `{}` cannot run in this version yet", spec.kind())),
+            None => Err(format!("handlers of type `{}` cannot run here", spec.type_name())),
         }
     }
 }

@@ -1,6 +1,7 @@
 //! What a language model is to the rest of the program.
 
 use std::pin::Pin;
+use std::sync::Arc;
 
 use futures_core::Stream;
 use futures_core::future::BoxFuture;
@@ -24,4 +25,14 @@ pub trait Model: Send + Sync {
     /// # Errors
     /// Everything that goes wrong before the answer begins. What goes wrong later is an item of the stream.
     fn stream(&self, request: Request) -> BoxFuture<'_, Result<DeltaStream, Error>>;
+}
+
+impl<M: Model + ?Sized> Model for Arc<M> {
+    fn name(&self) -> &str {
+        (**self).name()
+    }
+
+    fn stream(&self, request: Request) -> BoxFuture<'_, Result<DeltaStream, Error>> {
+        (**self).stream(request)
+    }
 }

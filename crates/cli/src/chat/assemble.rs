@@ -1,37 +1,40 @@
 //! The chat service with model, tools and hooks as configured.
 
 use super::Display;
-use crate::config::{Backend, Settings, ToolName};
-use crate::failure::{Failure, with_causes};
-use crate::problems;
+use crate::config::{Settings, ToolName};
+use crate::failure::Failure;
 use crate::workshop::workshop;
+use crate::{model, problems};
 use hookgate_chat::tools::{
     Exec, ExecSettings, FetchPage, FetchPageSettings, ReadFile, ReadFileSettings, Workdir, WriteFile,
     WriteFileSettings,
 };
 use hookgate_chat::{BuildError, ChatBuilder, ChatService, Subagents};
-use hookgate_llm::{Client, Request, Scripted};
-use std::fs;
-use std::path::Path;
-
-/// A larger file is no script.
-const LARGEST_SCRIPT: u64 = 64 * 1024 * 1024;
+use hookgate_llm::Request;
 
 /// Builds it. What is wrong with hooks and does not prevent that is shown.
 pub(crate) fn build(settings: &Settings, display: &Display) -> Result<ChatService, Failure> {
-    let builder = with_model(&settings.backend)?;
+    let spending = model::spending(&settings.judging);
+    let builder = ChatService::builder(model::open(&settings.backend)?).turns(spending.turns.clone());
+    let judges = model::judges(settings.judging.backend.clone());
     let mut builder = with_tools(builder, settings)?
         .request(Request {
-            model: model_name(&settings.backend).to_owned(),
+            model: model::name(&settings.backend).to_owned(),
             max_tokens: settings.max_tokens,
             temperature: settings.temperature,
             ..Request::default()
         })
         .on_invalid(settings.on_invalid)
-        .workshop(workshop())
+        .workshop(workshop(judges, spending))
         .observer(display.observer());
     if let Some(dir) = &settings.hooks_dir {
         builder = builder.hooks_dir(dir);
+    }
+    if let Some(dir) = &settings.trusted_hooks_dir {
+        builder = builder.trusted_hooks_dir(dir);
+    }
+    for (name, enabled) in &settings.builtins {
+        builder = builder.builtin(name, enabled.clone(), &settings.config_name());
     }
     if let Some(system) = &settings.system {
         builder = builder.system_prompt(system);
@@ -56,40 +59,6 @@ pub(crate) fn build(settings: &Settings, display: &Display) -> Result<ChatServic
     display.tell(&problems::text(&status.problems));
     display.tell(&problems::warnings(&status.warnings));
     Ok(service)
-}
-
-fn model_name(backend: &Backend) -> &str {
-    match backend {
-        Backend::Demo | Backend::Script(_) => "scripted",
-        Backend::Remote(remote) => &remote.model,
-    }
-}
-
-fn with_model(backend: &Backend) -> Result<ChatBuilder, Failure> {
-    Ok(match backend {
-        Backend::Demo => ChatService::builder(Scripted::demo()),
-        Backend::Script(path) => ChatService::builder(script(path)?),
-        Backend::Remote(remote) => {
-            let mut client = Client::builder(remote.provider);
-            if let Some(url) = &remote.base_url {
-                client = client.base_url(url);
-            }
-            if let Some(key) = &remote.key {
-                client = client.api_key(key);
-            }
-            ChatService::builder(client.build().map_err(|error| Failure::new(with_causes(&error)))?)
-        }
-    })
-}
-
-fn script(path: &Path) -> Result<Scripted, Failure> {
-    let cannot = |why: String| Failure::new(format!("the script {} cannot be read: {why}", path.display()));
-    let about = fs::metadata(path).map_err(|error| cannot(error.to_string()))?;
-    if !about.is_file() || about.len() > LARGEST_SCRIPT {
-        return Err(cannot("expected a file of at most 64 MiB".into()));
-    }
-    let text = fs::read_to_string(path).map_err(|error| cannot(error.to_string()))?;
-    Scripted::parse(&text).map_err(|error| Failure::new(format!("{}: {error}", path.display())))
 }
 
 fn with_tools(mut builder: ChatBuilder, settings: &Settings) -> Result<ChatBuilder, Failure> {

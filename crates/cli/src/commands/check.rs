@@ -5,8 +5,7 @@
 use crate::args::FolderArgs;
 use crate::exit::Exit;
 use crate::failure::Failure;
-use crate::workshop::workshop;
-use crate::{problems, terminal};
+use crate::{problems, sources, terminal};
 use hookgate_core::define::Problem;
 use hookgate_handlers::folder::OnInvalid;
 use serde::Serialize;
@@ -21,9 +20,8 @@ struct Finding<'a> {
 }
 
 pub(super) fn run(args: &FolderArgs) -> Result<Exit, Failure> {
-    let loaded = super::hook_folder(args)?.load();
+    let loaded = sources::of(args)?.load();
     let n_hooks = loaded.hooks.len();
-    let loaded = workshop().equip(loaded);
     let warnings = loaded.warnings.clone();
     // making the set finds what only all hooks together can have, such as patterns that are too many
     let (_, problems) = loaded.into_set(OnInvalid::Refuse);

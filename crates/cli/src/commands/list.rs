@@ -1,13 +1,13 @@
-//! `hookgate list [DIR]`: the hooks of a folder, in load order. What is wrong goes to standard error.
+//! `hookgate list [DIR]`: the hooks of a folder, or all that are configured, in load order. What is wrong goes to standard error.
 
 use crate::args::FolderArgs;
 use crate::exit::Exit;
 use crate::failure::Failure;
-use crate::{problems, table, terminal};
+use crate::{problems, sources, table, terminal};
 use std::io::{self, Write};
 
 pub(super) fn run(args: &FolderArgs) -> Result<Exit, Failure> {
-    let loaded = super::hook_folder(args)?.load();
+    let loaded = sources::of(args)?.read();
     let listing = loaded.listing();
     let mut stdout = io::stdout().lock();
     if args.json {

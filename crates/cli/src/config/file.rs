@@ -1,6 +1,7 @@
 //! `hookgate.toml`, found upward from the working directory. Strict: a key that is not known is refused, with its
 //! place and what is allowed. Relative paths are relative to the file.
 
+use super::builtins::Builtins;
 use crate::failure::Failure;
 use clap::ValueEnum;
 use hookgate_handlers::folder::OnInvalid;
@@ -22,7 +23,9 @@ pub(crate) struct ConfigFile {
     #[serde(skip)]
     pub(crate) path: Option<PathBuf>,
     pub(crate) hooks: Hooks,
+    pub(crate) builtin: Builtins,
     pub(crate) model: Model,
+    pub(crate) judge: Judge,
     pub(crate) chat: Chat,
     pub(crate) tools: Tools,
 }
@@ -31,6 +34,8 @@ pub(crate) struct ConfigFile {
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct Hooks {
     pub(crate) dir: Option<PathBuf>,
+    /// The operator's own: loaded before `dir`, and trusted further.
+    pub(crate) trusted_dir: Option<PathBuf>,
     pub(crate) on_invalid: Option<OnInvalid>,
 }
 
@@ -45,6 +50,35 @@ pub(crate) struct Model {
     pub(crate) system: Option<String>,
     pub(crate) max_tokens: Option<u32>,
     pub(crate) temperature: Option<f64>,
+}
+
+/// The model that prompt hooks ask; by default the one that answers.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct Judge {
+    pub(crate) provider: Option<ProviderName>,
+    pub(crate) name: Option<String>,
+    pub(crate) base_url: Option<String>,
+    pub(crate) api_key_env: Option<String>,
+    pub(crate) script: Option<PathBuf>,
+    /// What a tenant's questions may cost in an hour.
+    pub(crate) tokens_per_hour: Option<u64>,
+}
+
+impl Judge {
+    /// Whether it names a model of its own, and which.
+    pub(crate) fn own_model(&self) -> Option<Model> {
+        let Judge { provider, name, base_url, api_key_env, script, tokens_per_hour: _ } = self;
+        let own = provider.is_some() || name.is_some() || base_url.is_some() || script.is_some();
+        own.then(|| Model {
+            provider: provider.or(script.as_ref().map(|_| ProviderName::Scripted)),
+            name: name.clone(),
+            base_url: base_url.clone(),
+            api_key_env: api_key_env.clone(),
+            script: script.clone(),
+            ..Model::default()
+        })
+    }
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -147,7 +181,14 @@ impl ConfigFile {
 
     fn located_at(mut self, path: &Path) -> ConfigFile {
         let folder = path.parent().unwrap_or(Path::new(""));
-        for place in [&mut self.hooks.dir, &mut self.model.script, &mut self.tools.workdir] {
+        let places = [
+            &mut self.hooks.dir,
+            &mut self.hooks.trusted_dir,
+            &mut self.model.script,
+            &mut self.judge.script,
+            &mut self.tools.workdir,
+        ];
+        for place in places {
             // an empty path stays empty: it means "not set"
             if let Some(place) = place.as_mut().filter(|place| !place.as_os_str().is_empty()) {
                 *place = folder.join(&*place);
@@ -187,11 +228,11 @@ mod tests {
     fn what_is_not_known_is_refused_with_its_place() {
         refused(
             "[hooks]\n  dri = 'x'\n",
-            "x.toml:2:3: unknown key `dri`, expected `dir` or `on_invalid` (did you mean `dir`?)",
+            "x.toml:2:3: unknown key `dri`, expected one of `dir`, `trusted_dir`, `on_invalid` (did you mean `dir`?)",
         );
         refused(
             "[hook]\n",
-            "x.toml:1:2: unknown key `hook`, expected one of `hooks`, `model`, `chat`, `tools` (did you mean `hooks`?)",
+            "x.toml:1:2: unknown key `hook`, expected one of `hooks`, `builtin`, `model`, `judge`, `chat`, `tools` (did you mean `hooks`?)",
         );
         refused(
             "[model]\nprovider = 'opnai'\n",

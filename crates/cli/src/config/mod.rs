@@ -1,7 +1,8 @@
 //! What is configured: the file `hookgate.toml`, and how it goes together with flags and the environment.
 
+mod builtins;
 mod file;
 mod settings;
 
 pub(crate) use file::{ConfigFile, ProviderName, ToolName};
-pub(crate) use settings::{Backend, Settings};
+pub(crate) use settings::{Backend, Judging, Settings};

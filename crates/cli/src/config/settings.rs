@@ -1,12 +1,14 @@
 //! What holds in the end: flags beat the environment, the environment beats the file. The hooks folder is the
 //! exception of the first text: flag and file beat `LLM_CHAT_HOOKS_DIR`.
 
+use super::file::Judge;
 use super::{ConfigFile, ProviderName, ToolName};
 use crate::args::ChatArgs;
 use crate::failure::Failure;
 use hookgate_chat::MAX_TOOL_CALL_ROUNDS_VARIABLE;
 use hookgate_handlers::folder::OnInvalid;
 use hookgate_llm::Provider;
+use serde_json::{Map, Value};
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -19,8 +21,12 @@ type Environment<'a> = &'a dyn Fn(&str) -> Option<OsString>;
 pub(crate) struct Settings {
     /// None leaves it to the environment.
     pub(crate) hooks_dir: Option<PathBuf>,
+    pub(crate) trusted_hooks_dir: Option<PathBuf>,
+    /// The hooks of the program that are on, with their settings.
+    pub(crate) builtins: Vec<(String, Map<String, Value>)>,
     pub(crate) on_invalid: OnInvalid,
     pub(crate) backend: Backend,
+    pub(crate) judging: Judging,
     pub(crate) system: Option<String>,
     pub(crate) max_tokens: Option<u32>,
     pub(crate) temperature: Option<f64>,
@@ -38,8 +44,16 @@ pub(crate) struct Settings {
     pub(crate) config_file: Option<PathBuf>,
 }
 
+/// Who judges for prompt hooks.
+#[derive(Debug)]
+pub(crate) struct Judging {
+    pub(crate) backend: Backend,
+    /// What a tenant's questions may cost in an hour.
+    pub(crate) tokens_per_hour: Option<u64>,
+}
+
 /// Who answers.
-#[derive(Debug, PartialEq)]
+#[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Backend {
     /// The built-in demonstration.
     Demo,
@@ -50,7 +64,7 @@ pub(crate) enum Backend {
 }
 
 /// A model behind HTTP.
-#[derive(PartialEq)]
+#[derive(Clone, PartialEq)]
 pub(crate) struct Remote {
     pub(crate) provider: Provider,
     pub(crate) model: String,
@@ -76,11 +90,15 @@ impl Settings {
         environment: Environment<'_>,
     ) -> Result<Settings, Failure> {
         let backend = backend(flags, &file, environment)?;
+        let judging = Judging::resolve(&file.judge, &backend, environment)?;
         let rounds_in_environment = environment(MAX_TOOL_CALL_ROUNDS_VARIABLE).is_some();
         Ok(Settings {
             hooks_dir: flags.hooks.clone().or(file.hooks.dir),
+            trusted_hooks_dir: file.hooks.trusted_dir,
+            builtins: file.builtin.0,
             on_invalid: flags.on_invalid.map(Into::into).or(file.hooks.on_invalid).unwrap_or_default(),
             backend,
+            judging,
             system: flags.system.clone().or(file.model.system),
             max_tokens: file.model.max_tokens,
             temperature: file.model.temperature,
@@ -94,9 +112,31 @@ impl Settings {
             workdir: flags.workdir.clone().or(file.tools.workdir).unwrap_or_else(|| ".".into()),
             allow_private: file.tools.allow_private,
             exec_timeout: file.tools.exec_timeout_ms.map(Duration::from_millis),
-            hidden_env: file.model.api_key_env.into_iter().collect(),
+            hidden_env: file.model.api_key_env.into_iter().chain(file.judge.api_key_env).collect(),
             config_file: file.path,
         })
+    }
+
+    /// The configuration's name in texts about it.
+    pub(crate) fn config_name(&self) -> String {
+        self.config_file
+            .as_ref()
+            .map_or_else(|| "hookgate.toml".to_owned(), |path| path.display().to_string())
+    }
+}
+
+impl Judging {
+    /// The model of `[judge]`, else the one that answers.
+    fn resolve(judge: &Judge, answers: &Backend, environment: Environment<'_>) -> Result<Judging, Failure> {
+        let backend = match judge.own_model() {
+            Some(model) => {
+                let file = ConfigFile { model, ..ConfigFile::default() };
+                backend(&ChatArgs::default(), &file, environment)
+                    .map_err(|failure| Failure::new(format!("[judge]: {failure}")))?
+            }
+            None => answers.clone(),
+        };
+        Ok(Judging { backend, tokens_per_hour: judge.tokens_per_hour })
     }
 }
 

@@ -24,7 +24,7 @@ mod texts;
 pub mod destructive;
 pub mod secrets;
 
-use hookgate_core::handler::{Fallback, Handler, HandlerKind, HandlerSpec, Mode, ScriptText};
+use hookgate_core::handler::{Fallback, Handler, HandlerKind, HandlerSpec, Mode};
 use hookgate_core::hook::{Hook, Listens, Reach, Source, Work};
 use hookgate_core::pattern::Pattern;
 use hookgate_core::point::Point;
@@ -143,8 +143,7 @@ pub fn hook(name: &str, settings: &Map<String, Value>) -> Result<Hook, String> {
     let made = (builtin.make)(&settings)?;
     let key = format!("builtin/{name}");
     let spec = HandlerSpec {
-        // The written types have no word for what nobody can write; nothing reads this file.
-        kind: HandlerKind::Script { text: ScriptText::File(key.clone()), memory_mb: None },
+        kind: HandlerKind::Builtin,
         timeout: Duration::from_millis(timeout),
         on_timeout: Fallback::Block,
         on_error: Fallback::Block,

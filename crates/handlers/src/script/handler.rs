@@ -39,7 +39,7 @@ pub fn maker(
 impl ScriptHandler {
     fn new(spec: &HandlerSpec, folder: &Path, pool: &Arc<Pool>) -> Result<ScriptHandler, String> {
         let HandlerKind::Script { text, memory_mb } = &spec.kind else {
-            return Err(format!("a {} is no script", spec.kind()));
+            return Err(format!("a {} is no script", spec.type_name()));
         };
         let most = u64::try_from(MOST_MEMORY >> 20).unwrap_or(MEMORY);
         let memory = memory_mb.unwrap_or(MEMORY);
