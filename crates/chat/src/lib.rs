@@ -34,7 +34,7 @@ mod turn;
 pub use builder::{BuildError, ChatBuilder, MAX_TOOL_CALL_ROUNDS_VARIABLE};
 pub use event::{ChatEvent, log_lines};
 pub use message::ChatMessage;
-pub use service::{ChatService, Reload, Status};
+pub use service::{ChatService, Interrupt, Reload, Status, Wanted};
 pub use subagent::Subagents;
 pub use tools::{Tool, ToolError, Toolbox};
 pub use turn::{Answer, Outcome, SendError};

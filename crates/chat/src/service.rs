@@ -13,6 +13,7 @@ use hookgate_core::effect::{Effect, EffectKind};
 use hookgate_core::event::{Message, Origin, Role, WatchEvent};
 use hookgate_core::facts::LifeEvent;
 use hookgate_core::hook::HookListing;
+use hookgate_core::verdict::Block;
 use hookgate_handlers::folder::OnInvalid;
 use hookgate_handlers::sources::Sources;
 use hookgate_llm::{Model, Request};
@@ -79,11 +80,32 @@ pub enum Reload {
     NoFolder,
 }
 
+/// What hooks want of the caller of [`ChatService::tell`].
+#[derive(Debug, Clone, PartialEq, Default)]
+#[must_use = "an interrupt or a block that nobody looks at guards nothing"]
+pub struct Wanted {
+    /// Drop the response.
+    pub interrupt: Option<Interrupt>,
+    /// Do not run the tool; only for one that is about to run.
+    pub block: Option<Block>,
+}
+
+/// A hook that drops the response.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Interrupt {
+    /// Which.
+    pub hook: String,
+    /// Then ask again.
+    pub resend: bool,
+}
+
 /// What the hooks of one event asked the loop to do. The first interrupt counts.
 #[derive(Debug, Default)]
 pub(crate) struct Wishes {
     pub(crate) interrupt: Option<(String, bool)>,
     pub(crate) resend: Option<String>,
+    /// The first hook that stops the tool.
+    pub(crate) block: Option<Block>,
 }
 
 impl ChatService {
@@ -111,14 +133,14 @@ impl ChatService {
         conversation.queue.push_back(message);
     }
 
-    /// Shows an event of a loop of your own to the hooks: what they queue is queued here. Returns the hook that
-    /// interrupts, if one does, and whether it wants a resend.
-    pub fn tell(&self, event: &WatchEvent<'_>) -> Option<(String, bool)> {
-        let interrupt = self.inner.fire(event, &mut |_| {}).interrupt;
+    /// Shows an event of a loop of your own to the hooks: what they queue is queued here. What else they want is
+    /// the caller's to do.
+    pub fn tell(&self, event: &WatchEvent<'_>) -> Wanted {
+        let Wishes { interrupt, block, .. } = self.inner.fire(event, &mut |_| {});
         if interrupt.is_some() {
             self.end_response();
         }
-        interrupt
+        Wanted { interrupt: interrupt.map(|(hook, resend)| Interrupt { hook, resend }), block }
     }
 
     /// Says that an answer of a loop of your own broke off: the next chunk begins a new one.
@@ -256,6 +278,9 @@ impl Inner {
                 EffectKind::Resend => {
                     self.tell_observers(sink, ChatEvent::Resend { hook: &hook });
                     wishes.resend = Some(hook.to_string());
+                }
+                EffectKind::Block { reason } => {
+                    wishes.block.get_or_insert_with(|| Block::by_hook(hook, &reason));
                 }
             }
         }

@@ -13,7 +13,7 @@ use crate::tools::{self, Tool, ToolError};
 use futures_util::StreamExt;
 use hookgate_core::event::{Origin, Role, ToolOutcome, ToolRun, WatchEvent};
 use hookgate_core::facts::{GateEvent, LifeEvent};
-use hookgate_core::verdict::Verdict;
+use hookgate_core::verdict::{Block, Verdict};
 use hookgate_llm::{Delta, FinishReason, Request, ToolCall, Usage};
 use serde_json::{Map, Value};
 
@@ -387,15 +387,18 @@ impl<'a> Turn<'a> {
     ) -> Result<Ran, Step> {
         let mut input = Value::Object(args);
         let before = ToolRun { name: &call.name, args: &input, outcome: ToolOutcome::Before };
-        let wishes = self.inner.fire(&WatchEvent::Tool(before), self.sink);
+        let mut wishes = self.inner.fire(&WatchEvent::Tool(before), self.sink);
+        let stopped = wishes.block.take();
         if let Some(step) = self.heed(wishes) {
             return Err(step);
+        }
+        if let Some(block) = stopped {
+            return Ok((input, Err(self.blocked(call, &block))));
         }
         let event = GateEvent::PreToolUse { tool_name: call.name.clone(), tool_input: input.clone() };
         let ruling = self.inner.ask(event, self.sink).await;
         if let Verdict::Block(block) = &ruling.verdict {
-            self.inner.tell_observers(self.sink, ChatEvent::Blocked { what: &call.name, block });
-            return Ok((input, Err(ToolError(block.reason.clone()))));
+            return Ok((input, Err(self.blocked(call, block))));
         }
         if let Some((_, changed)) = ruling.updated.into_iter().find(|(name, _)| name == "toolInput") {
             input = changed;
@@ -410,6 +413,12 @@ impl<'a> Turn<'a> {
             Err(ToolError(error)) => LifeEvent::ToolError { tool_name, tool_input, error: error.clone() },
         });
         Ok((input, result))
+    }
+
+    /// The user gets a line, the model the reason as the call's result.
+    fn blocked(&mut self, call: &ToolCall, block: &Block) -> ToolError {
+        self.inner.tell_observers(self.sink, ChatEvent::Blocked { what: &call.name, block });
+        ToolError(block.reason.clone())
     }
 
     /// The after-hooks, and the result's way into the history.

@@ -270,3 +270,50 @@ async fn another_tenants_hooks_see_nothing() {
         assert_eq!(service.history()[2].is_error, blocked, "{tenant}");
     }
 }
+
+#[tokio::test]
+async fn a_json_hook_stops_a_tool_before_any_gate_is_asked() {
+    let mut world = World::new(
+        json!([calls("echo", json!({"x": 1})), {"text": "sorry"}]),
+        json!([
+            {"target": "tool", "label": "no-x", "event": "before", "tools": ["echo"], "regex": "\"x\":",
+             "actions": [{"type": "log"}, {"type": "block", "message": "{{name}} takes no x, found {{match}}"}]},
+            {"target": "tool", "label": "second", "event": "before", "actions": [{"type": "block"}]},
+            hook("pre_tool_use", json!({"decision": "allow"}))
+        ]),
+    );
+    let service = world.service();
+    service.queue_message(Role::User, "go");
+    assert_eq!(service.send().await.unwrap().text(), "sorry");
+    let result = service.history().iter().find(|m| m.role == Role::Tool).unwrap().content.clone();
+    assert_eq!(result, "error: blocked by hook no-x: echo takes no x, found \"x\":");
+    assert_eq!(*world.blocked.lock().unwrap(), ["echo: blocked by hook no-x: echo takes no x, found \"x\":"]);
+    assert!(world.rows().is_empty(), "the tool was stopped before the gate");
+}
+
+#[tokio::test]
+async fn only_what_is_about_to_run_can_be_blocked() {
+    let bad = |target: &str, event: &str| {
+        let mut hook = json!({"target": target, "actions": [{"type": "block"}]});
+        if !event.is_empty() {
+            hook["event"] = event.into();
+        }
+        hook
+    };
+    let hooks = json!([
+        bad("chat", ""),
+        bad("stream", ""),
+        bad("tool", ""),
+        bad("tool", "error"),
+        bad("tool", "before")
+    ]);
+    let service = World::new(json!([{"text": "x"}]), hooks).service();
+    let problems: Vec<String> = service.status().problems.iter().map(ToString::to_string).collect();
+    assert_eq!(problems.len(), 4, "{problems:?}");
+    for problem in problems {
+        assert!(
+            problem
+                .contains("`block` stops a tool before it runs: it needs `target` tool and `event` before")
+        );
+    }
+}

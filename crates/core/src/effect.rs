@@ -56,4 +56,9 @@ pub enum EffectKind {
     },
     /// Ask again once the current response is complete.
     Resend,
+    /// Do not run the tool; only before one runs.
+    Block {
+        /// For the model and the user.
+        reason: String,
+    },
 }

@@ -253,9 +253,9 @@ impl<'a> Chain<'a> {
         let (fallback, code) = match outcome.decision {
             Decision::Allow => return None,
             Decision::Block => {
-                let reason = outcome.answer.reason.as_deref().filter(|reason| !reason.trim().is_empty());
-                let reason = reason.unwrap_or("no reason given");
-                return Some((format!("blocked by hook {}: {reason}", hook.name), Cause::Decision));
+                let reason = outcome.answer.reason.as_deref().unwrap_or_default();
+                let block = Block::by_hook(hook.name.clone(), reason);
+                return Some((block.reason, block.cause));
             }
             Decision::Timeout => (spec.on_timeout, WarningCode::TimeoutAllowed),
             Decision::Error => (spec.on_error, WarningCode::ErrorAllowed),

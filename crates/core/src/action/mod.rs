@@ -3,6 +3,7 @@
 //! An action is cheap and pure: it looks at the event and says which effects it wants. A library user adds
 //! an own one with [`ActionKinds::with`].
 
+mod block;
 mod interrupt;
 mod log;
 mod queue_message;
@@ -30,7 +31,15 @@ pub type ReadAction = dyn Fn(&Fields<'_>) -> Option<Box<dyn Action>> + Send + Sy
 /// The actions that hook files may name.
 #[derive(Clone)]
 pub struct ActionKinds {
-    kinds: BTreeMap<String, Arc<ReadAction>>,
+    kinds: BTreeMap<String, Kind>,
+}
+
+/// An action that may be named.
+#[derive(Clone)]
+pub(crate) struct Kind {
+    pub(crate) read: Arc<ReadAction>,
+    /// It stops a tool, so it means something only before one runs.
+    pub(crate) stops: bool,
 }
 
 impl ActionKinds {
@@ -40,21 +49,36 @@ impl ActionKinds {
         kinds = log::register(kinds);
         kinds = kinds.with("interrupt", interrupt::read);
         kinds = kinds.with("queue-message", queue_message::read);
-        kinds.with("queue-resend", queue_resend::read)
+        kinds = kinds.with("queue-resend", queue_resend::read);
+        kinds.with_stopping("block", block::read)
     }
 
     /// The same with one more (or another for the same name). `read` asks the fields for what it needs; a
     /// field that it does not ask for is reported as unknown.
     pub fn with(
-        mut self,
+        self,
         name: &str,
         read: impl Fn(&Fields<'_>) -> Option<Box<dyn Action>> + Send + Sync + 'static,
     ) -> ActionKinds {
-        self.kinds.insert(name.to_owned(), Arc::new(read));
+        self.add(name, Kind { read: Arc::new(read), stops: false })
+    }
+
+    /// The same with one that stops a tool ([`EffectKind::Block`](crate::effect::EffectKind::Block)): hooks on
+    /// anything but `tool` with `event: before` may not name it.
+    pub fn with_stopping(
+        self,
+        name: &str,
+        read: impl Fn(&Fields<'_>) -> Option<Box<dyn Action>> + Send + Sync + 'static,
+    ) -> ActionKinds {
+        self.add(name, Kind { read: Arc::new(read), stops: true })
+    }
+
+    fn add(mut self, name: &str, kind: Kind) -> ActionKinds {
+        self.kinds.insert(name.to_owned(), kind);
         self
     }
 
-    pub(crate) fn get(&self, name: &str) -> Option<&Arc<ReadAction>> {
+    pub(crate) fn get(&self, name: &str) -> Option<&Kind> {
         self.kinds.get(name)
     }
 

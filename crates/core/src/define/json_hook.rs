@@ -31,7 +31,8 @@ pub(super) fn read(
     let enabled = fields.flag("enabled").unwrap_or(true);
     let regex = pattern(&fields, "regex", warnings);
     let max_triggers = fields.count("maxTriggers");
-    let actions = actions(&fields, kinds);
+    let before = target == Some(Target::Tool) && fields.text("event") == Some("before");
+    let actions = actions(&fields, kinds, before);
     let Some(target) = target else {
         // without a target nobody can say which filters belong; the missing target is the fault to mend
         return None;
@@ -95,7 +96,7 @@ pub(super) fn pattern<'a>(fields: &Fields<'a>, name: &'a str, warnings: &Report<
     }
 }
 
-fn actions(fields: &Fields<'_>, kinds: &ActionKinds) -> Vec<Box<dyn Action>> {
+fn actions(fields: &Fields<'_>, kinds: &ActionKinds, before_a_tool: bool) -> Vec<Box<dyn Action>> {
     let mut actions = Vec::new();
     let items = fields.list("actions").unwrap_or_default();
     for (index, node) in items.iter().enumerate() {
@@ -105,20 +106,26 @@ fn actions(fields: &Fields<'_>, kinds: &ActionKinds) -> Vec<Box<dyn Action>> {
             action.missing("type", &format!("one of {}", names.join(", ")));
             continue;
         }
-        let Some(kind) = action.text("type") else { continue };
-        match kinds.get(kind) {
-            Some(read) => {
-                actions.extend(read(&action));
+        let Some(name) = action.text("type") else { continue };
+        match kinds.get(name) {
+            Some(kind) => {
+                actions.extend((kind.read)(&action));
+                if kind.stops && !before_a_tool {
+                    let message = format!(
+                        "`{name}` stops a tool before it runs: it needs `target` tool and `event` before"
+                    );
+                    action.refuse("type", message, None);
+                }
                 action.finish();
             }
             None => {
                 let names: Vec<&str> = kinds.names().collect();
                 let message = format!(
                     "unknown action `{}`; expected one of {}",
-                    super::node::shorten(kind),
+                    super::node::shorten(name),
                     names.join(", ")
                 );
-                action.refuse("type", message, super::fields::nearest(kind, &names));
+                action.refuse("type", message, super::fields::nearest(name, &names));
             }
         }
     }
@@ -131,5 +138,5 @@ fn actions(fields: &Fields<'_>, kinds: &ActionKinds) -> Vec<Box<dyn Action>> {
 
 /// What a hook without actions does: `{"type": "log"}`.
 fn default_action(fields: &Fields<'_>, kinds: &ActionKinds) -> Option<Box<dyn Action>> {
-    kinds.get("log").and_then(|read| read(&fields.nothing()))
+    kinds.get("log").and_then(|kind| (kind.read)(&fields.nothing()))
 }

@@ -166,7 +166,16 @@ struct ToolHook {
     max_triggers: u64,
     /// What to do, in order; omitted or empty: log a dump of the event.
     #[serde(default)]
-    actions: Vec<ActionDef>,
+    actions: Vec<ToolActionDef>,
+}
+
+/// One thing to do about a tool.
+#[derive(Serialize, JsonSchema)]
+#[serde(untagged)]
+#[allow(dead_code, reason = "only its schema is used")]
+enum ToolActionDef {
+    Any(ActionDef),
+    Block(BlockAction),
 }
 
 /// One thing to do.
@@ -245,6 +254,24 @@ words! {
 #[serde(deny_unknown_fields)]
 struct QueueResendAction {
     r#type: QueueResendOnly,
+}
+
+words! {
+    /// Stops a tool.
+    pub enum BlockOnly("action") {
+        /// Stop it.
+        Block = "block",
+    }
+}
+
+/// Keeps a tool from running; only with `event: before`.
+#[derive(Serialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct BlockAction {
+    r#type: BlockOnly,
+    /// The reason for model and user: a template with `{{variable}}` placeholders.
+    #[serde(default)]
+    message: String,
 }
 
 words! {

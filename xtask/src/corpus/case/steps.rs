@@ -65,7 +65,7 @@ fn stream(service: &ChatService, step: &Value, seen: &mut Seen) -> Result<(), St
     let chunks = step.get("chunks").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
     service.end_response();
     for (number, chunk) in chunks.iter().enumerate() {
-        if service.tell(&WatchEvent::Chunk(as_chunk(chunk)?)).is_some() {
+        if service.tell(&WatchEvent::Chunk(as_chunk(chunk)?)).interrupt.is_some() {
             seen.interrupted_at_chunk = Some(number + 1);
             break;
         }
