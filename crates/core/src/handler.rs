@@ -81,7 +81,9 @@ pub enum HandlerKind {
     /// A POST to an endpoint.
     Http {
         /// Where.
-        url: String,
+        url: HttpUrl,
+        /// What is posted, with `{{paths}}` into the event; none: the event itself.
+        body: Option<Value>,
         /// Further headers.
         headers: BTreeMap<String, String>,
         /// The environment variable that holds the signing secret.
@@ -109,6 +111,15 @@ pub enum ScriptText {
     Inline(String),
     /// In a file beside the hook file.
     File(String),
+}
+
+/// Where an http handler posts to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum HttpUrl {
+    /// As written.
+    Written(String),
+    /// In this environment variable, for an address that is a secret itself.
+    Env(String),
 }
 
 /// What a command handler starts.

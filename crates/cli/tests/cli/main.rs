@@ -16,3 +16,4 @@ mod stop;
 mod support;
 mod terminal;
 mod tools;
+mod uses;

@@ -16,7 +16,9 @@
 
 use super::{Fields, Report, Written, json_hook};
 use crate::expr::Condition;
-use crate::handler::{CommandStart, Fallback, HandlerKind, HandlerSpec, HandlerType, Mode, ScriptText};
+use crate::handler::{
+    CommandStart, Fallback, HandlerKind, HandlerSpec, HandlerType, HttpUrl, Mode, ScriptText,
+};
 use crate::hook::{Hook, Listens, Reach, Scope, Source, Work};
 use crate::pattern::Pattern;
 use crate::point::Point;
@@ -221,10 +223,20 @@ fn command(handler: &Fields<'_>) -> Option<HandlerKind> {
 }
 
 fn http(handler: &Fields<'_>) -> Option<HandlerKind> {
-    if !handler.has("url") {
-        handler.missing("url", "the endpoint's address");
-    }
-    let url = handler.text("url").map(str::to_owned);
+    let url = match (handler.text("url"), handler.text("url_env")) {
+        (Some(url), None) => Some(HttpUrl::Written(url.to_owned())),
+        (None, Some(name)) => Some(HttpUrl::Env(name.to_owned())),
+        (None, None) => {
+            handler.missing("url", "the endpoint's address, or `url_env`, a variable that holds it");
+            None
+        }
+        (Some(_), Some(_)) => {
+            handler.refuse("url_env", "only one of `url` and `url_env` may be given".into(), None);
+            None
+        }
+    };
+    // an object, so that the receiver always gets JSON of the form that the hook's author sees
+    let body = handler.object("body").and_then(|_| handler.node("body")).map(|node| node.to_json());
     let mut headers = BTreeMap::new();
     if let Some(given) = handler.object("headers") {
         for name in given.names() {
@@ -235,7 +247,7 @@ fn http(handler: &Fields<'_>) -> Option<HandlerKind> {
     }
     let secret_env = handler.text("secret_env").map(str::to_owned);
     let allow_private = handler.flag("allow_private").unwrap_or(false);
-    Some(HandlerKind::Http { url: url?, headers, secret_env, allow_private })
+    Some(HandlerKind::Http { url: url?, body, headers, secret_env, allow_private })
 }
 
 fn prompt(handler: &Fields<'_>) -> Option<HandlerKind> {

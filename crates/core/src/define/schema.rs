@@ -383,10 +383,17 @@ enum HandlerDef {
         #[serde(default)]
         cwd: String,
     },
-    /// A POST to an endpoint.
+    /// A POST to an endpoint; `url` or `url_env`.
     Http {
         /// Where.
+        #[serde(default)]
         url: String,
+        /// The environment variable that holds the address.
+        #[serde(default)]
+        url_env: String,
+        /// What is posted instead of the event; `{{toolInput.item}}` in its texts stands for that member of the event.
+        #[serde(default)]
+        body: BTreeMap<String, serde_json::Value>,
         /// Further headers.
         #[serde(default)]
         headers: BTreeMap<String, String>,

@@ -15,6 +15,7 @@
 //!
 //! A hook that fails again and again rests for a while, see [`crate::breaker`].
 
+mod body;
 mod network;
 mod reply;
 mod sign;
@@ -25,11 +26,12 @@ pub use network::{Network, check_url};
 
 use crate::breaker::{BreakerLimits, Guarded};
 use hookgate_core::future::BoxFuture;
-use hookgate_core::handler::{Answer, Call, Fault, Handler, HandlerKind, HandlerSpec};
+use hookgate_core::handler::{Answer, Call, Fault, Handler, HandlerKind, HandlerSpec, HttpUrl};
 use hookgate_core::point::Stage;
 use reply::{Again, Miss};
 use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
 use reqwest::{Client, Url};
+use serde_json::Value;
 use sign::Secret;
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -64,6 +66,7 @@ const OWN_HEADERS: [&str; 12] = [
 struct HttpHandler {
     client: Client,
     url: Url,
+    body: Option<Value>,
     headers: HeaderMap,
     secret: Option<Secret>,
 }
@@ -73,11 +76,17 @@ pub fn maker(
     network: Network,
 ) -> impl Fn(&HandlerSpec, &Path) -> Result<Arc<dyn Handler>, String> + Send + Sync + 'static {
     move |spec, _| {
-        let HandlerKind::Http { url, headers, secret_env, allow_private } = &spec.kind else {
+        let HandlerKind::Http { url, body, headers, secret_env, allow_private } = &spec.kind else {
             return Err("is no http handler".into());
         };
         let secret = secret_env.as_deref().map(|name| secret(name, std::env::var(name).ok())).transpose()?;
-        let handler = HttpHandler::new(&network, url, headers, secret, *allow_private)?;
+        let url = match url {
+            HttpUrl::Written(url) => url.clone(),
+            HttpUrl::Env(name) => std::env::var(name)
+                .map_err(|_| format!("url_env: the variable `{name}` is not set, or is no text"))?,
+        };
+        let handler = HttpHandler::new(&network, &url, headers, secret, *allow_private)?;
+        let handler = HttpHandler { body: body.clone(), ..handler };
         Ok(Arc::new(Guarded::new(Arc::new(handler), BreakerLimits::default())))
     }
 }
@@ -100,12 +109,15 @@ impl HttpHandler {
             return Err(format!("url: TLS cannot be set up here: {why}"));
         }
         let headers = read_headers(headers).map_err(|why| format!("headers: {why}"))?;
-        Ok(HttpHandler { client: network.client(allow_private).clone(), url, headers, secret })
+        Ok(HttpHandler { client: network.client(allow_private).clone(), url, body: None, headers, secret })
     }
 
     async fn ask_until(&self, call: Call<'_>, deadline: Instant) -> Result<Answer, Fault> {
         let id = sign::message_id(&call.facts.head().event_id, call.hook);
-        let body = call.json.as_bytes().to_vec();
+        let body = match &self.body {
+            Some(written) => body::fill(written, call.facts).to_string().into_bytes(),
+            None => call.json.as_bytes().to_vec(),
+        };
         let stage = call.facts.point().stage();
         let mut tries = 1;
         loop {
