@@ -6,7 +6,8 @@
 use crate::facts::Facts;
 use cel::common::ast::{EntryExpr, Expr, IdedEntryExpr, IdedExpr};
 use cel::{Context, Env, Program, Value as Cel};
-use serde_json::{Map, Value};
+use serde_json::Value;
+use std::collections::HashMap;
 use std::fmt;
 use std::sync::Arc;
 
@@ -64,7 +65,7 @@ pub struct Condition {
     source: String,
     program: Program,
     environment: Arc<Env>,
-    roots: Vec<(String, &'static str)>,
+    roots: Vec<(&'static str, &'static str)>,
 }
 
 impl Condition {
@@ -86,7 +87,7 @@ impl Condition {
         let mut roots = Vec::new();
         for name in program.references().variables() {
             match ROOTS.iter().find(|(root, _)| *root == name) {
-                Some((root, member)) => roots.push(((*root).to_owned(), *member)),
+                Some((root, member)) => roots.push((*root, *member)),
                 None if is_bound_inside(program.expression(), name) => {}
                 None => {
                     let known: Vec<&str> =
@@ -105,25 +106,59 @@ impl Condition {
 
     /// Answers it for one event.
     pub fn fits(&self, facts: &Facts) -> Fit {
-        let mut context = Context::with_env(self.environment.clone());
-        for (name, member) in &self.roots {
-            let value = match facts.get(member) {
-                Some(value) if longest_list(value) > LONGEST_LIST => {
-                    return Fit::Unsure(format!("`{name}` has a list of more than {LONGEST_LIST} items"));
-                }
-                Some(value) => cel::to_value(value).unwrap_or(Cel::Null),
-                // so that `has(toolOutput.text)` is a plain no where there is no output
-                None if OBJECTS.contains(member) => cel::to_value(Map::new()).unwrap_or(Cel::Null),
-                None => Cel::Null,
-            };
-            context.add_variable_from_value(name.as_str(), value);
+        self.fits_bound(facts, &mut Bound::default())
+    }
+
+    /// The same where several conditions are asked about one event: what it binds is bound once.
+    pub(crate) fn fits_bound(&self, facts: &Facts, bound: &mut Bound) -> Fit {
+        if let Err(why) = bound.bind(self, facts) {
+            return Fit::Unsure(why);
         }
-        match self.program.execute(&context) {
+        let Some(context) = &bound.context else {
+            return Fit::Unsure("nothing is bound".into());
+        };
+        match self.program.execute(context) {
             Ok(Cel::Bool(true)) => Fit::Yes,
             Ok(Cel::Bool(false)) => Fit::No,
             Ok(_) => Fit::Unsure("the answer is not yes or no".into()),
             Err(error) => Fit::Unsure(error.to_string()),
         }
+    }
+}
+
+/// The members of one event that conditions have asked for, in CEL's form. Good for one event as it is now.
+#[derive(Default)]
+pub(crate) struct Bound {
+    context: Option<Context<'static, 'static>>,
+    names: Vec<&'static str>,
+    /// Members that no condition may loop over.
+    too_long: Vec<&'static str>,
+}
+
+impl Bound {
+    fn bind(&mut self, condition: &Condition, facts: &Facts) -> Result<(), String> {
+        // all conditions have the same functions, so whose they are does not matter
+        let context = self.context.get_or_insert_with(|| Context::with_env(condition.environment.clone()));
+        for (name, member) in &condition.roots {
+            if !self.names.contains(name) {
+                self.names.push(name);
+                let value = match facts.get(member) {
+                    Some(value) if longest_list(value) > LONGEST_LIST => {
+                        self.too_long.push(name);
+                        Cel::Null
+                    }
+                    Some(value) => in_cel(value),
+                    // so that `has(toolOutput.text)` is a plain no where there is no output
+                    None if OBJECTS.contains(member) => HashMap::<String, Cel>::new().into(),
+                    None => Cel::Null,
+                };
+                context.add_variable_from_value(*name, value);
+            }
+            if self.too_long.contains(name) {
+                return Err(format!("`{name}` has a list of more than {LONGEST_LIST} items"));
+            }
+        }
+        Ok(())
     }
 }
 
@@ -147,6 +182,27 @@ fn deepest(source: &str) -> usize {
         }
     }
     most
+}
+
+/// A JSON value in CEL's types. Whole numbers are `int`, as they are when they stand in the condition: CEL has no
+/// `uint % int`, and a condition that cannot be answered would run the hook on each event.
+fn in_cel(value: &Value) -> Cel {
+    match value {
+        Value::Null => Cel::Null,
+        Value::Bool(value) => Cel::Bool(*value),
+        Value::Number(number) => match (number.as_i64(), number.as_u64()) {
+            (Some(number), _) => Cel::Int(number),
+            (None, Some(number)) => Cel::UInt(number),
+            (None, None) => number.as_f64().map_or(Cel::Null, Cel::Float),
+        },
+        Value::String(text) => Cel::String(Arc::new(text.clone())),
+        Value::Array(items) => Cel::List(Arc::new(items.iter().map(in_cel).collect())),
+        Value::Object(members) => {
+            let members: HashMap<String, Cel> =
+                members.iter().map(|(name, value)| (name.clone(), in_cel(value))).collect();
+            members.into()
+        }
+    }
 }
 
 fn longest_list(value: &Value) -> usize {
@@ -202,7 +258,7 @@ mod tests {
     fn check(source: &str, want: &str) {
         let fit = Condition::parse(source)
             .unwrap()
-            .fits(&facts(json!({"path": "/etc/x", "flags": ["a", "force"], "n": 3})));
+            .fits(&facts(json!({"path": "/etc/x", "flags": ["a", "force"], "n": 3, "big": u64::MAX, "f": 0.5, "none": null})));
         let got = match fit {
             Fit::No => "no",
             Fit::Yes => "yes",
@@ -218,6 +274,9 @@ mod tests {
         check("'force' in toolInput.flags", "yes");
         check("toolInput.flags.exists(f, f == 'force')", "yes");
         check("toolInput.n > 5", "no");
+        check("toolInput.n % 2 == 1 && toolInput.n + 1 == 4 && toolInput.n == 3.0", "yes");
+        check("toolInput.big > 1u && toolInput.f < 0.6 && toolInput.n - 5 < 0", "yes");
+        check("size(toolInput.flags) + 1 == 3 && toolInput.none == null", "yes");
         check("has(toolInput.nope) && toolInput.nope == 1", "no");
         check("has(toolOutput.text)", "no");
         check("toolInput.nope == 1 || true", "yes");

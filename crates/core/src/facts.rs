@@ -94,6 +94,14 @@ impl GateEvent {
             GateEvent::SubagentStart { .. } => Point::SubagentStart,
         }
     }
+
+    /// The tool's name; empty at points that have no tool.
+    pub fn tool_name(&self) -> &str {
+        match self {
+            GateEvent::PreToolUse { tool_name, .. } => tool_name,
+            GateEvent::UserPromptSubmit { .. } | GateEvent::SubagentStart { .. } => "",
+        }
+    }
 }
 
 impl LifeEvent {
@@ -106,6 +114,17 @@ impl LifeEvent {
             LifeEvent::Stop => Point::Stop,
             LifeEvent::SessionEnd => Point::SessionEnd,
             LifeEvent::SubagentStop { .. } => Point::SubagentStop,
+        }
+    }
+
+    /// The tool's name; empty at points that have no tool.
+    pub fn tool_name(&self) -> &str {
+        match self {
+            LifeEvent::PostToolUse { tool_name, .. } | LifeEvent::ToolError { tool_name, .. } => tool_name,
+            LifeEvent::SessionStart
+            | LifeEvent::Stop
+            | LifeEvent::SessionEnd
+            | LifeEvent::SubagentStop { .. } => "",
         }
     }
 }

@@ -5,7 +5,7 @@
 
 use crate::dispatch::Dispatcher;
 use crate::effect::HookName;
-use crate::expr::Fit;
+use crate::expr::{Bound, Fit};
 use crate::facts::{Facts, GateEvent, Head, LifeEvent, ShapeEvent};
 use crate::future::BoxFuture;
 use crate::guard;
@@ -69,35 +69,38 @@ impl Dispatcher {
             return block_of("hookgate".into(), reason, Cause::Limit, Trace::default());
         }
         let set = self.current();
-        if !set.listens_at(event.point()) {
+        let due = set.at_point(event.point(), event.tool_name(), head);
+        if due.is_empty() {
             return Ruling { verdict: Verdict::Allow, updated: Vec::new(), trace: Trace::default() };
         }
-        Chain::new(around, &set, Facts::of_gate(head, event)).ask().await
+        Chain::new(around, &set, Facts::of_gate(head, event)).ask(due).await
     }
 
     /// Asks the hooks what to add to an answer. They cannot block it, but one that may not be missing can
     /// withhold it by giving no answer.
     pub async fn shape(&self, around: &Surroundings, head: &Head, event: ShapeEvent) -> Additions {
         let set = self.current();
-        if !set.listens_at(Point::PreResponse) {
+        let due = set.at_point(Point::PreResponse, "", head);
+        if due.is_empty() {
             return Additions::default();
         }
-        Chain::new(around, &set, Facts::of_shape(head, event)).shape().await
+        Chain::new(around, &set, Facts::of_shape(head, event)).shape(due).await
     }
 
     /// The background work of an event that is only watched; empty if no hook concerns it.
     pub fn watch(&self, head: &Head, event: LifeEvent) -> Vec<Watch> {
         let set = self.current();
-        if !set.listens_at(event.point()) {
+        let due = set.at_point(event.point(), event.tool_name(), head);
+        if due.is_empty() {
             return Vec::new();
         }
         let facts = Arc::new(Facts::of_life(head, event));
-        let mut warnings = Vec::new();
+        let mut bound = Bound::default();
         let mut work = Vec::new();
-        for slot in set.at_point(&facts) {
+        for slot in due {
             let Some(hook) = set.hook(slot) else { continue };
-            if fits(hook, &facts, &mut warnings) {
-                let warnings = std::mem::take(&mut warnings);
+            let mut warnings = Vec::new();
+            if fits(hook, &facts, &mut bound, &mut warnings) {
                 work.push(Watch { set: set.clone(), slot, facts: facts.clone(), warnings });
             }
         }
@@ -163,12 +166,17 @@ impl<'a> Chain<'a> {
         }
     }
 
-    async fn ask(mut self) -> Ruling {
-        for slot in self.set.at_point(&self.facts) {
-            let Some(hook) = self.set.hook(slot) else { continue };
-            if !fits(hook, &self.facts, &mut self.trace.warnings) {
-                continue;
-            }
+    /// The next hook whose condition lets the event through. A handler may have changed the event since the last one,
+    /// so what is bound for conditions lives only from one handler to the next.
+    fn next(&mut self, due: &mut impl Iterator<Item = Slot>) -> Option<&'a Hook> {
+        let mut bound = Bound::default();
+        due.filter_map(|slot| self.set.hook(slot))
+            .find(|hook| fits(hook, &self.facts, &mut bound, &mut self.trace.warnings))
+    }
+
+    async fn ask(mut self, due: Vec<Slot>) -> Ruling {
+        let mut due = due.into_iter();
+        while let Some(hook) = self.next(&mut due) {
             let outcome = self.run(hook).await;
             let decision = outcome.decision;
             let stop = self.judge(hook, &outcome);
@@ -188,13 +196,10 @@ impl<'a> Chain<'a> {
         Ruling { verdict: Verdict::Allow, updated: updated.collect(), trace: self.trace }
     }
 
-    async fn shape(mut self) -> Additions {
+    async fn shape(mut self, due: Vec<Slot>) -> Additions {
         let mut additions = Additions::default();
-        for slot in self.set.at_point(&self.facts) {
-            let Some(hook) = self.set.hook(slot) else { continue };
-            if !fits(hook, &self.facts, &mut self.trace.warnings) {
-                continue;
-            }
+        let mut due = due.into_iter();
+        while let Some(hook) = self.next(&mut due) {
             let mut outcome = self.run(hook).await;
             match outcome.decision {
                 Decision::Allow => collect(hook, &mut outcome.answer, &mut additions),
@@ -323,9 +328,9 @@ impl<'a> Chain<'a> {
 
 /// The second filter: scope and matcher were answered by the set, the condition is answered here. A condition that
 /// cannot be answered excuses nobody.
-fn fits(hook: &Hook, facts: &Facts, warnings: &mut Vec<Warning>) -> bool {
+fn fits(hook: &Hook, facts: &Facts, bound: &mut Bound, warnings: &mut Vec<Warning>) -> bool {
     let Listens::Point { if_expr: Some(condition), .. } = &hook.listens else { return true };
-    match condition.fits(facts) {
+    match condition.fits_bound(facts, bound) {
         Fit::Yes => true,
         Fit::No => false,
         Fit::Unsure(why) => {

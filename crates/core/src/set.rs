@@ -5,12 +5,12 @@
 
 use crate::define::Problem;
 use crate::event::{ChunkKind, Role, ToolMoment};
-use crate::facts::{Facts, Head};
+use crate::facts::Head;
 use crate::hook::{Hook, HookListing, Listens, Reach};
 use crate::pattern::{Pattern, PatternError, StreamSet, TextSet};
 use crate::point::Point;
 use crate::word::Word;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 /// The place of a hook in its set.
@@ -25,6 +25,8 @@ pub struct HookSet {
     chunks: [ChunkHooks; ChunkKind::ALL.len()],
     tools: [ToolHooks; ToolMoment::ALL.len()],
     points: [PointHooks; Point::ALL.len()],
+    /// Whether some key stands for several hooks: the same rule for several tenants.
+    repeats: bool,
 }
 
 /// The lifecycle hooks of a point.
@@ -99,6 +101,8 @@ impl HookSet {
         for (index, slots) in set.points.iter_mut().zip(patterned.points) {
             index.matchers = TextPatterns::new(&hooks, slots)?;
         }
+        let keys: HashSet<&str> = hooks.iter().map(|hook| &*hook.key).collect();
+        set.repeats = keys.len() < hooks.len();
         set.hooks = hooks;
         Ok(set)
     }
@@ -160,6 +164,7 @@ impl HookSet {
             chunks: Default::default(),
             tools: Default::default(),
             points: Default::default(),
+            repeats: false,
         }
     }
 
@@ -205,18 +210,12 @@ impl HookSet {
         due.sort_unstable();
     }
 
-    /// True if any lifecycle hook listens at a point.
-    pub(crate) fn listens_at(&self, point: Point) -> bool {
-        let place = Point::ALL.iter().position(|(_, p)| *p == point);
-        place.and_then(|place| self.points.get(place)).is_some_and(|hooks| !hooks.is_empty())
-    }
-
-    /// The lifecycle hooks that an event concerns by scope and matcher, in run order. A hook that stands in two
-    /// scopes under one id runs once, in the place of the first.
-    pub(crate) fn at_point(&self, facts: &Facts) -> Vec<Slot> {
-        let place = Point::ALL.iter().position(|(_, point)| *point == facts.point());
+    /// The lifecycle hooks that an event of this point concerns by scope and matcher, in run order; nothing is
+    /// allocated where there are none. A hook that stands in two scopes under one id runs once, in the place of the
+    /// first.
+    pub(crate) fn at_point(&self, point: Point, tool: &str, head: &Head) -> Vec<Slot> {
+        let place = Point::ALL.iter().position(|(_, other)| *other == point);
         let Some(index) = place.and_then(|place| self.points.get(place)) else { return Vec::new() };
-        let tool = facts.tool_name();
         let mut due = index.any.clone();
         due.extend_from_slice(index.by_name.get(tool).map(Vec::as_slice).unwrap_or_default());
         if let Some(patterns) = &index.matchers {
@@ -226,14 +225,11 @@ impl HookSet {
             });
         }
         due.sort_unstable();
-        let mut seen: Vec<&str> = Vec::new();
-        due.retain(|slot| match self.hook(*slot) {
-            Some(hook) if sees(&hook.reach, facts.head()) && !seen.contains(&&*hook.key) => {
-                seen.push(&hook.key);
-                true
-            }
-            _ => false,
-        });
+        due.retain(|slot| self.hook(*slot).is_some_and(|hook| sees(&hook.reach, head)));
+        if self.repeats {
+            let mut seen: HashSet<&str> = HashSet::new();
+            due.retain(|slot| self.hook(*slot).is_some_and(|hook| seen.insert(&hook.key)));
+        }
         due
     }
 
@@ -260,12 +256,6 @@ impl HookSet {
             });
         }
         due.sort_unstable();
-    }
-}
-
-impl PointHooks {
-    fn is_empty(&self) -> bool {
-        self.any.is_empty() && self.by_name.is_empty() && self.matchers.is_none()
     }
 }
 
