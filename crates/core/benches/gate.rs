@@ -1,7 +1,7 @@
 //! What a gate costs before any handler runs: no hook, hooks ruled out by matcher, hooks ruled out by condition.
 #![allow(clippy::unwrap_used, clippy::panic, missing_docs, reason = "a test may stop")]
 
-use criterion::{BatchSize, Criterion, criterion_group, criterion_main};
+use criterion::{Criterion, criterion_group, criterion_main};
 use hookgate_core::action::ActionKinds;
 use hookgate_core::define;
 use hookgate_core::dispatch::Dispatcher;
@@ -12,7 +12,7 @@ use hookgate_core::hook::Source;
 use hookgate_core::record::Memory;
 use hookgate_core::set::HookSet;
 use hookgate_core::verdict::{Ruling, Verdict};
-use serde_json::json;
+use serde_json::{Value, json};
 use std::future::Future;
 use std::hint::black_box;
 use std::pin::pin;
@@ -46,54 +46,50 @@ fn at_once(asked: impl Future<Output = Ruling>) -> Ruling {
     }
 }
 
-fn ask(c: &mut Criterion, group: &str, name: &str, dispatcher: &Dispatcher) {
+/// An event with an input that conditions can look at.
+fn full() -> GateEvent {
+    let tool_input = json!({"command": "ls -la /srv/data", "path": "/srv/data", "n": 3});
+    GateEvent::PreToolUse { tool_name: "exec".into(), tool_input }
+}
+
+/// An event that costs next to nothing itself.
+fn light() -> GateEvent {
+    GateEvent::PreToolUse { tool_name: "exec".into(), tool_input: Value::Null }
+}
+
+fn ask(c: &mut Criterion, name: &str, dispatcher: &Dispatcher, event: fn() -> GateEvent) {
     let around = Surroundings {
         timer: Arc::new(NoTimer),
         recorder: Arc::new(Memory::new(10)),
         budget: Duration::from_secs(60),
     };
     let head = Head { event_id: "e".into(), session_id: "s".into(), ..Head::default() };
-    let event = || GateEvent::PreToolUse {
-        tool_name: "exec".into(),
-        tool_input: json!({"command": "ls -la /srv/data", "path": "/srv/data", "n": 3}),
-    };
-    c.benchmark_group(group).bench_function(name, |b| {
-        b.iter_batched(
-            event,
-            |event| {
-                // the event itself is the caller's, also what dropping it costs
-                let asked = dispatcher.ask(&around, black_box(&head), event);
-                let ruling = at_once(asked);
-                assert_eq!(ruling.verdict, Verdict::Allow);
-                ruling
-            },
-            BatchSize::SmallInput,
-        );
+    c.benchmark_group("ask").bench_function(name, |b| {
+        b.iter(|| {
+            let ruling = at_once(dispatcher.ask(&around, black_box(&head), black_box(event())));
+            assert_eq!(ruling.verdict, Verdict::Allow);
+        });
     });
 }
 
 const SCRIPT: &str = r#""handler":{"type":"script","source":"x"}"#;
 
-/// What making and dropping such an event costs without any engine, to be taken off the others.
+/// What making and dropping the events costs without any engine, to be taken off the others.
 fn bare(c: &mut Criterion) {
-    let event = || GateEvent::PreToolUse {
-        tool_name: "exec".into(),
-        tool_input: json!({"command": "ls -la /srv/data", "path": "/srv/data", "n": 3}),
-    };
-    c.benchmark_group("ask").bench_function("nobody: the event is only dropped", |b| {
-        b.iter_batched(event, |event| drop(black_box(event)), BatchSize::SmallInput);
-    });
+    let mut group = c.benchmark_group("no engine");
+    group.bench_function("light event", |b| b.iter(|| drop(black_box(light()))));
+    group.bench_function("full event", |b| b.iter(|| drop(black_box(full()))));
 }
 
 fn ruled_out(c: &mut Criterion) {
     let other_point = |i| format!(r#"{{"id":"h{i}","event":"stop",{SCRIPT}}}"#);
-    ask(c, "ask", "no hook listens at the point", &dispatcher(1, other_point));
+    ask(c, "no hook listens at the point", &dispatcher(1, other_point), light);
     for count in [10, 1000] {
         let plain = |i| format!(r#"{{"id":"h{i}","event":"pre_tool_use","matcher":"tool{i}",{SCRIPT}}}"#);
-        ask(c, "ask", &format!("{count} ruled out by plain matchers"), &dispatcher(count, plain));
+        ask(c, &format!("{count} ruled out by plain matchers"), &dispatcher(count, plain), light);
         let pattern =
             |i| format!(r#"{{"id":"h{i}","event":"pre_tool_use","matcher":"mcp__s{i}__.*",{SCRIPT}}}"#);
-        ask(c, "ask", &format!("{count} ruled out by pattern matchers"), &dispatcher(count, pattern));
+        ask(c, &format!("{count} ruled out by pattern matchers"), &dispatcher(count, pattern), light);
     }
     for count in [1, 100] {
         let condition = |i| {
@@ -101,7 +97,7 @@ fn ruled_out(c: &mut Criterion) {
                 r#"{{"id":"h{i}","event":"pre_tool_use","if_expr":"toolInput.path.startsWith('/etc/{i}')",{SCRIPT}}}"#
             )
         };
-        ask(c, "ask", &format!("{count} ruled out by conditions"), &dispatcher(count, condition));
+        ask(c, &format!("{count} ruled out by conditions"), &dispatcher(count, condition), full);
     }
 }
 

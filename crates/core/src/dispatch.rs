@@ -3,8 +3,10 @@
 
 use crate::effect::{Effect, EffectKind};
 use crate::event::{Chunk, Message, Origin, ToolOutcome, ToolRun, WatchEvent};
+use crate::facts::Head;
 use crate::hook::{Hook, Work};
 use crate::pattern::Hit;
+use crate::point::Point;
 use crate::session::{Channel, Response, Session};
 use crate::set::{HookSet, Slot};
 use crate::template::{Variable, Variables};
@@ -29,6 +31,13 @@ impl Dispatcher {
     /// Puts a new set in place of the old one. An answer that is arriving keeps the old one to its end.
     pub fn install(&self, set: HookSet) {
         self.set.store(Arc::new(set));
+    }
+
+    /// The current set with the hooks that an event concerns by scope and matcher; none where there are none.
+    pub(crate) fn due(&self, point: Point, tool: &str, head: &Head) -> Option<(Arc<HookSet>, Vec<Slot>)> {
+        let set = self.set.load();
+        let due = set.at_point(point, tool, head);
+        (!due.is_empty()).then(|| (Arc::clone(&set), due))
     }
 
     /// The current set.

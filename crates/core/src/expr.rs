@@ -3,9 +3,12 @@
 //! CEL has no cost limit of its own, so a condition is short, loops at most one level deep, and sees lists of a
 //! bounded length. One that cannot be answered is [`Fit::Unsure`]: it never excuses a hook.
 
+mod quick;
+
 use crate::facts::Facts;
 use cel::common::ast::{EntryExpr, Expr, IdedEntryExpr, IdedExpr};
 use cel::{Context, Env, Program, Value as Cel};
+use quick::Quick;
 use serde_json::Value;
 use std::collections::HashMap;
 use std::fmt;
@@ -63,6 +66,8 @@ pub enum Fit {
 /// A compiled condition.
 pub struct Condition {
     source: String,
+    /// The same where it is plain enough to be answered without the interpreter.
+    quick: Option<Quick>,
     program: Program,
     environment: Arc<Env>,
     roots: Vec<(&'static str, &'static str)>,
@@ -96,7 +101,13 @@ impl Condition {
                 }
             }
         }
-        Ok(Condition { source: source.to_owned(), program, environment: Arc::new(Env::stdlib()), roots })
+        Ok(Condition {
+            source: source.to_owned(),
+            quick: Quick::read(program.expression()),
+            program,
+            environment: Arc::new(Env::stdlib()),
+            roots,
+        })
     }
 
     /// The written text.
@@ -111,6 +122,14 @@ impl Condition {
 
     /// The same where several conditions are asked about one event: what it binds is bound once.
     pub(crate) fn fits_bound(&self, facts: &Facts, bound: &mut Bound) -> Fit {
+        match self.quick.as_ref().and_then(|quick| quick.answer(facts)) {
+            Some(true) => Fit::Yes,
+            Some(false) => Fit::No,
+            None => self.interpreted(facts, bound),
+        }
+    }
+
+    fn interpreted(&self, facts: &Facts, bound: &mut Bound) -> Fit {
         if let Err(why) = bound.bind(self, facts) {
             return Fit::Unsure(why);
         }

@@ -68,32 +68,27 @@ impl Dispatcher {
             let reason = format!("agents nest deeper than {DEEPEST}");
             return block_of("hookgate".into(), reason, Cause::Limit, Trace::default());
         }
-        let set = self.current();
-        let due = set.at_point(event.point(), event.tool_name(), head);
-        if due.is_empty() {
+        let Some((set, due)) = self.due(event.point(), event.tool_name(), head) else {
             return Ruling { verdict: Verdict::Allow, updated: Vec::new(), trace: Trace::default() };
-        }
-        Chain::new(around, &set, Facts::of_gate(head, event)).ask(due).await
+        };
+        // boxed, so that the usual case, in which nobody is asked, moves a small future
+        Box::pin(Chain::new(around, &set, Facts::of_gate(head, event)).ask(due)).await
     }
 
     /// Asks the hooks what to add to an answer. They cannot block it, but one that may not be missing can
     /// withhold it by giving no answer.
     pub async fn shape(&self, around: &Surroundings, head: &Head, event: ShapeEvent) -> Additions {
-        let set = self.current();
-        let due = set.at_point(Point::PreResponse, "", head);
-        if due.is_empty() {
+        let Some((set, due)) = self.due(Point::PreResponse, "", head) else {
             return Additions::default();
-        }
-        Chain::new(around, &set, Facts::of_shape(head, event)).shape(due).await
+        };
+        Box::pin(Chain::new(around, &set, Facts::of_shape(head, event)).shape(due)).await
     }
 
     /// The background work of an event that is only watched; empty if no hook concerns it.
     pub fn watch(&self, head: &Head, event: LifeEvent) -> Vec<Watch> {
-        let set = self.current();
-        let due = set.at_point(event.point(), event.tool_name(), head);
-        if due.is_empty() {
+        let Some((set, due)) = self.due(event.point(), event.tool_name(), head) else {
             return Vec::new();
-        }
+        };
         let facts = Arc::new(Facts::of_life(head, event));
         let mut bound = Bound::default();
         let mut work = Vec::new();

@@ -96,7 +96,7 @@ pub enum Listens {
         /// Only tools whose whole name matches.
         matcher: Option<Pattern>,
         /// Only events that meet this.
-        if_expr: Option<Condition>,
+        if_expr: Option<Box<Condition>>,
     },
 }
 

@@ -214,8 +214,7 @@ impl HookSet {
     /// allocated where there are none. A hook that stands in two scopes under one id runs once, in the place of the
     /// first.
     pub(crate) fn at_point(&self, point: Point, tool: &str, head: &Head) -> Vec<Slot> {
-        let place = Point::ALL.iter().position(|(_, other)| *other == point);
-        let Some(index) = place.and_then(|place| self.points.get(place)) else { return Vec::new() };
+        let Some(index) = self.points.get(point as usize) else { return Vec::new() };
         let mut due = index.any.clone();
         due.extend_from_slice(index.by_name.get(tool).map(Vec::as_slice).unwrap_or_default());
         if let Some(patterns) = &index.matchers {

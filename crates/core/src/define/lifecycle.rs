@@ -36,7 +36,7 @@ pub(super) fn read(fields: Fields<'_>, written: &Written<'_>, warnings: &Report<
     let enabled = fields.flag("enabled").unwrap_or(true);
     let point = point(&fields);
     let matcher = matcher(&fields, point, warnings);
-    let if_expr = condition(&fields);
+    let if_expr = condition(&fields).map(Box::new);
     let mutable_fields = mutable_fields(&fields, written.source);
     let priority = fields.number("priority").unwrap_or(0);
     let reach = reach(&fields);
