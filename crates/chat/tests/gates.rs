@@ -317,3 +317,32 @@ async fn only_what_is_about_to_run_can_be_blocked() {
         );
     }
 }
+
+#[tokio::test]
+async fn a_credential_in_a_streamed_answer_withdraws_it_wherever_it_is_cut() {
+    let token = "ghp_16C7e42F292c6912E7710c838347Ae178B4a";
+    for cut in 1..token.len() {
+        let (head, tail) = token.split_at(cut);
+        let pieces = [format!("the token is {head}"), format!("{tail} and it works"), ".".into()];
+        let chunks = pieces.map(|text| json!({"type": "content", "text": text}));
+        let model = Scripted::parse(&json!({"turns": [{"chunks": chunks}]}).to_string()).unwrap();
+        let (logged, shown) = (Arc::new(Mutex::new(Vec::new())), Arc::new(Mutex::new(String::new())));
+        let (log, show) = (logged.clone(), shown.clone());
+        let service = ChatService::builder(model)
+            .environment(|_| None)
+            .builtin("secrets_stream", Map::new(), "test")
+            .observer(move |event| match event {
+                ChatEvent::Log { text, .. } => log.lock().unwrap().push((*text).to_owned()),
+                ChatEvent::Chunk(chunk) => show.lock().unwrap().push_str(chunk.text().unwrap_or_default()),
+                _ => {}
+            })
+            .build()
+            .unwrap();
+        service.queue_message(Role::User, "which token?");
+        let outcome = service.send().await.unwrap();
+        assert_eq!(outcome, Outcome::Interrupted { hook: "builtin/secrets_stream".into() }, "cut at {cut}");
+        assert_eq!(*logged.lock().unwrap(), ["the answer holds: github_token"]);
+        assert!(!shown.lock().unwrap().contains(token));
+        assert_eq!(service.history().len(), 1, "nothing of the answer is kept");
+    }
+}

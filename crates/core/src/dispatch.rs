@@ -5,9 +5,8 @@ use crate::effect::{Effect, EffectKind};
 use crate::event::{Chunk, Message, Origin, ToolOutcome, ToolRun, WatchEvent};
 use crate::facts::Head;
 use crate::hook::{Hook, Work};
-use crate::pattern::Hit;
 use crate::point::Point;
-use crate::session::{Channel, Response, Session};
+use crate::session::{Channel, Found, Response, Session};
 use crate::set::{HookSet, Slot};
 use crate::template::{Variable, Variables};
 use crate::word::Word;
@@ -84,26 +83,26 @@ impl Dispatcher {
         let response = session.response.get_or_insert_with(|| Response::new(self.set.load_full()));
         response.learn(&chunk);
         if let Some((channel, text)) = channel_of(&chunk) {
-            response.push(channel, text, &mut session.hits);
+            response.push(channel, text, &mut session.found);
             // nearly all chunks end here
-            if session.hits.is_empty() && response.set.chunk(chunk.kind()).plain.is_empty() {
+            if session.found.is_empty() && response.set.chunk(chunk.kind()).plain.is_empty() {
                 return;
             }
         }
         let Some(mut response) = session.response.take() else { return };
-        let mut hits = std::mem::take(&mut session.hits);
+        let mut found = std::mem::take(&mut session.found);
         if matches!(chunk, Chunk::Finish { .. }) {
             // the texts are complete only now: what `$` waited for fires first, each on its own channel
             for channel in response.channels() {
-                response.finish(channel, &mut hits);
-                fire_chunk(&response, empty_chunk(channel), &mut hits, false, session, effects);
+                response.finish(channel, &mut found);
+                fire_chunk(&response, empty_chunk(channel), &mut found, false, session, effects);
             }
-            fire_chunk(&response, chunk, &mut hits, true, session, effects);
+            fire_chunk(&response, chunk, &mut found, true, session, effects);
         } else {
-            fire_chunk(&response, chunk, &mut hits, true, session, effects);
+            fire_chunk(&response, chunk, &mut found, true, session, effects);
             session.response = Some(response);
         }
-        session.hits = hits;
+        session.found = found;
     }
 }
 
@@ -112,14 +111,14 @@ impl Dispatcher {
 fn fire_chunk(
     response: &Response,
     chunk: Chunk<'_>,
-    hits: &mut Vec<Hit>,
+    found: &mut Vec<Found>,
     sent: bool,
     session: &mut Session,
     effects: &mut Vec<Effect>,
 ) {
     let hooks = response.set.chunk(chunk.kind());
     let plain: &[Slot] = if sent { &hooks.plain } else { &[] };
-    if plain.is_empty() && hits.is_empty() {
+    if plain.is_empty() && found.is_empty() {
         return;
     }
     let call_id = match chunk {
@@ -127,15 +126,14 @@ fn fire_chunk(
         _ => None,
     };
     let event = Occurrence::Chunk { chunk: &chunk, call_id };
-    if hits.is_empty() {
+    if found.is_empty() {
         for slot in plain {
             fire(&response.set, *slot, session, event, |_| None, effects);
         }
         return;
     }
-    let slots = hooks.patterns.as_ref().map(|patterns| patterns.slots.as_slice()).unwrap_or_default();
     let mut due: Vec<(Slot, Option<String>)> = plain.iter().map(|slot| (*slot, None)).collect();
-    due.extend(hits.drain(..).filter_map(|hit| Some((*slots.get(hit.pattern)?, Some(hit.matched)))));
+    due.extend(found.drain(..).map(|found| (found.slot, Some(found.matched))));
     due.sort_by_key(|(slot, _)| *slot);
     for (slot, matched) in due {
         fire(&response.set, slot, session, event, |_| matched.map(Cow::Owned), effects);

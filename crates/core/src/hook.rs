@@ -7,6 +7,7 @@ use crate::expr::Condition;
 use crate::handler::{Handler, HandlerSpec};
 use crate::pattern::Pattern;
 use crate::point::Point;
+use crate::scan::Scan;
 use crate::word::{Word, WordSet, words};
 use std::sync::Arc;
 
@@ -80,6 +81,13 @@ pub enum Listens {
         /// Only where a match of this is completed, over the text of the channel so far.
         regex: Option<Pattern>,
     },
+    /// As target `stream`, for a hook of the program that looks for what no pattern can describe.
+    Scan {
+        /// Only these types; a finish has no text.
+        kinds: WordSet<ChunkKind>,
+        /// Only where this finds something, in the text of the channel so far.
+        scan: Arc<dyn Scan>,
+    },
     /// Target `tool`.
     Tool {
         /// Before, after or on error.
@@ -105,7 +113,7 @@ impl Listens {
     pub fn point(&self) -> Point {
         match self {
             Listens::Message { .. } => Point::Message,
-            Listens::Chunk { .. } => Point::Chunk,
+            Listens::Chunk { .. } | Listens::Scan { .. } => Point::Chunk,
             Listens::Tool { moment: ToolMoment::Before, .. } => Point::PreToolUse,
             Listens::Tool { moment: ToolMoment::After, .. } => Point::PostToolUse,
             Listens::Tool { moment: ToolMoment::Error, .. } => Point::ToolError,
@@ -117,7 +125,7 @@ impl Listens {
     pub fn target(&self) -> Option<Target> {
         match self {
             Listens::Message { .. } => Some(Target::Chat),
-            Listens::Chunk { .. } => Some(Target::Stream),
+            Listens::Chunk { .. } | Listens::Scan { .. } => Some(Target::Stream),
             Listens::Tool { .. } => Some(Target::Tool),
             Listens::Point { .. } => None,
         }
@@ -138,7 +146,7 @@ impl Listens {
             Listens::Message { regex, .. } | Listens::Chunk { regex, .. } | Listens::Tool { regex, .. } => {
                 regex.as_ref()
             }
-            Listens::Point { .. } => None,
+            Listens::Point { .. } | Listens::Scan { .. } => None,
         }
     }
 }

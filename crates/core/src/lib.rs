@@ -25,6 +25,7 @@ pub mod template;
 
 pub mod dispatch;
 pub mod effect;
+pub mod scan;
 pub mod session;
 pub mod set;
 

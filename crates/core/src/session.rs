@@ -2,7 +2,8 @@
 
 use crate::event::{Chunk, ChunkKind};
 use crate::pattern::{Hit, StreamCursor};
-use crate::set::{HookSet, Slot};
+use crate::scan::Scanning;
+use crate::set::{ChunkHooks, HookSet, Slot};
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
@@ -12,22 +13,37 @@ pub struct Session {
     fired: HashMap<Arc<str>, u64>,
     pub(crate) response: Option<Response>,
     pub(crate) due: Vec<Slot>,
-    pub(crate) hits: Vec<Hit>,
+    pub(crate) found: Vec<Found>,
 }
 
 /// An answer that is arriving. It keeps the hooks that it began with: a reload takes effect with the next.
 #[derive(Debug)]
 pub(crate) struct Response {
     pub(crate) set: Arc<HookSet>,
-    content: Option<StreamCursor>,
-    reasoning: Option<StreamCursor>,
+    content: Option<Reading>,
+    reasoning: Option<Reading>,
     calls: BTreeMap<u32, Call>,
 }
 
 #[derive(Debug, Default)]
 struct Call {
     id: Option<String>,
-    cursor: Option<StreamCursor>,
+    reading: Option<Reading>,
+}
+
+/// How far the text of a channel has been read.
+#[derive(Debug)]
+struct Reading {
+    patterns: Option<StreamCursor>,
+    hits: Vec<Hit>,
+    scans: Vec<(Slot, Box<dyn Scanning>)>,
+}
+
+/// A hook that found something in a channel's text.
+#[derive(Debug)]
+pub(crate) struct Found {
+    pub(crate) slot: Slot,
+    pub(crate) matched: String,
 }
 
 /// The name of a channel of an answer; each is a text of its own.
@@ -91,38 +107,70 @@ impl Response {
         self.calls.get(&index)?.id.as_deref()
     }
 
-    /// Feeds a piece of a channel's text to the patterns of its type.
-    pub(crate) fn push(&mut self, channel: Channel, text: &str, hits: &mut Vec<Hit>) {
-        let Some(patterns) = &self.set.chunk(channel.kind()).patterns else { return };
-        let cursor = match channel {
+    /// Feeds a piece of a channel's text to the patterns and scans of its type.
+    pub(crate) fn push(&mut self, channel: Channel, text: &str, found: &mut Vec<Found>) {
+        let hooks = self.set.chunk(channel.kind());
+        if hooks.patterns.is_none() && hooks.scans.is_empty() {
+            return;
+        }
+        let reading = match channel {
             Channel::Content => &mut self.content,
             Channel::Reasoning => &mut self.reasoning,
-            Channel::Call(index) => &mut self.calls.entry(index).or_default().cursor,
+            Channel::Call(index) => &mut self.calls.entry(index).or_default().reading,
         };
-        cursor.get_or_insert_with(|| patterns.set.cursor()).push(&patterns.set, text, hits);
+        let reading = reading.get_or_insert_with(|| Reading::begin(hooks));
+        if let (Some(patterns), Some(cursor)) = (&hooks.patterns, &mut reading.patterns) {
+            cursor.push(&patterns.set, text, &mut reading.hits);
+            patterns.name(&mut reading.hits, found);
+        }
+        reading.scan(|scanning, names| scanning.push(text, names), found);
     }
 
-    /// Tells the patterns of a channel that its text is complete.
-    pub(crate) fn finish(&mut self, channel: Channel, hits: &mut Vec<Hit>) {
-        let Some(patterns) = &self.set.chunk(channel.kind()).patterns else { return };
-        let cursor = match channel {
+    /// Tells the patterns and scans of a channel that its text is complete.
+    pub(crate) fn finish(&mut self, channel: Channel, found: &mut Vec<Found>) {
+        let hooks = self.set.chunk(channel.kind());
+        let reading = match channel {
             Channel::Content => self.content.take(),
             Channel::Reasoning => self.reasoning.take(),
-            Channel::Call(index) => self.calls.get_mut(&index).and_then(|call| call.cursor.take()),
+            Channel::Call(index) => self.calls.get_mut(&index).and_then(|call| call.reading.take()),
         };
-        if let Some(mut cursor) = cursor {
-            cursor.finish(&patterns.set, hits);
+        let Some(mut reading) = reading else { return };
+        if let (Some(patterns), Some(cursor)) = (&hooks.patterns, &mut reading.patterns) {
+            cursor.finish(&patterns.set, &mut reading.hits);
+            patterns.name(&mut reading.hits, found);
         }
+        reading.scan(|scanning, names| scanning.finish(names), found);
     }
 
     /// The channels that have a text, in the order in which they end.
     pub(crate) fn channels(&self) -> Vec<Channel> {
-        let calls = self.calls.iter().filter(|(_, call)| call.cursor.is_some());
+        let calls = self.calls.iter().filter(|(_, call)| call.reading.is_some());
         self.reasoning
             .iter()
             .map(|_| Channel::Reasoning)
             .chain(self.content.iter().map(|_| Channel::Content))
             .chain(calls.map(|(index, _)| Channel::Call(*index)))
             .collect()
+    }
+}
+
+impl Reading {
+    fn begin(hooks: &ChunkHooks) -> Reading {
+        Reading {
+            patterns: hooks.patterns.as_ref().map(|patterns| patterns.set.cursor()),
+            hits: Vec::new(),
+            scans: hooks.scans.iter().map(|(slot, scan)| (*slot, scan.begin())).collect(),
+        }
+    }
+
+    /// Lets all scans look; a hook fires once, whatever it found.
+    fn scan(&mut self, look: impl Fn(&mut dyn Scanning, &mut Vec<String>), found: &mut Vec<Found>) {
+        for (slot, scanning) in &mut self.scans {
+            let mut names = Vec::new();
+            look(scanning.as_mut(), &mut names);
+            if !names.is_empty() {
+                found.push(Found { slot: *slot, matched: names.join(", ") });
+            }
+        }
     }
 }

@@ -7,8 +7,10 @@ use crate::define::Problem;
 use crate::event::{ChunkKind, Role, ToolMoment};
 use crate::facts::Head;
 use crate::hook::{Hook, HookListing, Listens, Reach};
-use crate::pattern::{Pattern, PatternError, StreamSet, TextSet};
+use crate::pattern::{Hit, Pattern, PatternError, StreamSet, TextSet};
 use crate::point::Point;
+use crate::scan::Scan;
+use crate::session::Found;
 use crate::word::Word;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -63,6 +65,8 @@ pub(crate) struct ChunkHooks {
     pub(crate) plain: Vec<Slot>,
     /// Those with one. Types with the same hooks share the set.
     pub(crate) patterns: Option<Arc<StreamPatterns>>,
+    /// Those that scan.
+    pub(crate) scans: Vec<(Slot, Arc<dyn Scan>)>,
 }
 
 /// The patterns of a channel, and whose they are.
@@ -124,6 +128,12 @@ impl HookSet {
                         Some(_) if *kind == ChunkKind::Finish => {}
                         Some(_) => slots.push(slot),
                     }
+                }
+            }
+            Listens::Scan { kinds, scan } => {
+                let lists = self.chunks.iter_mut().zip(ChunkKind::ALL);
+                for (hooks, _) in lists.filter(|(_, (_, kind))| kinds.contains(*kind)) {
+                    hooks.scans.push((slot, scan.clone()));
                 }
             }
             Listens::Tool { moment, names, regex } => {
@@ -308,6 +318,13 @@ impl StreamPatterns {
         let patterns = Arc::new(StreamPatterns { set, slots });
         made.push(patterns.clone());
         Ok(Some(patterns))
+    }
+
+    /// Says whose patterns were found.
+    pub(crate) fn name(&self, hits: &mut Vec<Hit>, found: &mut Vec<Found>) {
+        found.extend(hits.drain(..).filter_map(|hit| {
+            self.slots.get(hit.pattern).map(|slot| Found { slot: *slot, matched: hit.matched })
+        }));
     }
 }
 

@@ -5,7 +5,7 @@
 
 use super::destructive::{Destructive, Finding, Shell};
 use super::settings::Settings;
-use super::{Made, SHELL_TOOLS, WINDOWS_TOOLS};
+use super::{Asked, Made, SHELL_TOOLS, WINDOWS_TOOLS};
 use hookgate_core::future::BoxFuture;
 use hookgate_core::handler::{Answer, Call, Fault, Handler};
 use serde_json::Value;
@@ -17,7 +17,7 @@ pub(super) fn make(settings: &Settings<'_>) -> Result<Made, String> {
         Some(other) => return Err(format!("setting `shell`: expected bash or windows, found `{other}`")),
     };
     let standard: Vec<&str> = SHELL_TOOLS.iter().chain(WINDOWS_TOOLS).copied().collect();
-    Ok(Made::new(Judge { shell }).for_tools(&standard, settings.texts("tools")?))
+    Ok(Made::Asked(Asked::new(Judge { shell }).for_tools(&standard, settings.texts("tools")?)))
 }
 
 #[derive(Debug)]

@@ -5,12 +5,13 @@
 //! | --- | --- | --- |
 //! | `destructive` | pre_tool_use | `tools`, `shell` (`bash`, `windows`) |
 //! | `secrets` | pre_tool_use | `tools`, `kinds` (`secret`, `pii`) |
+//! | `secrets_stream` | chunk (answer, thoughts, arguments) | `kinds`, `resend` |
 //! | `pii_prompt` | user_prompt_submit | |
 //! | `pii_tools` | pre_tool_use | `tools` |
 //! | `protected_paths` | pre_tool_use | `tools`, `paths` |
 //! | `policy_text` | pre_response | `text`, `mode` (`append`, `send`) |
 //!
-//! All take `priority` and `timeout_ms`. `tools` adds names to the built-in list, where there is one. Nothing here does
+//! All take `priority` and, where they are asked, `timeout_ms`. `tools` adds names to the built-in list, where there is one. Nothing here does
 //! IO; what is known of a command or a path is its text.
 
 mod destructive_hook;
@@ -18,16 +19,21 @@ mod pii;
 mod policy_text;
 mod protected_paths;
 mod secrets_hook;
+mod secrets_stream;
 mod settings;
 mod texts;
 
 pub mod destructive;
 pub mod secrets;
 
+use hookgate_core::action::Action;
+use hookgate_core::event::ChunkKind;
 use hookgate_core::handler::{Fallback, Handler, HandlerKind, HandlerSpec, Mode};
 use hookgate_core::hook::{Hook, Listens, Reach, Source, Work};
 use hookgate_core::pattern::Pattern;
 use hookgate_core::point::Point;
+use hookgate_core::scan::Scan;
+use hookgate_core::word::WordSet;
 use serde_json::{Map, Value};
 use settings::Settings;
 use std::sync::Arc;
@@ -49,21 +55,34 @@ pub struct Builtin {
 }
 
 /// What a built-in hook's own file makes of its settings.
-struct Made {
+enum Made {
+    Asked(Asked),
+    Streamed(Streamed),
+}
+
+/// A hook of the lifecycle that is asked.
+struct Asked {
     handler: Arc<dyn Handler>,
     /// Only these tools; none: all.
     tools: Option<Vec<String>>,
     mode: Mode,
 }
 
-impl Made {
-    fn new(handler: impl Handler + 'static) -> Made {
-        Made { handler: Arc::new(handler), tools: None, mode: Mode::Append }
+/// A hook that looks at the answer as it arrives.
+struct Streamed {
+    kinds: WordSet<ChunkKind>,
+    scan: Arc<dyn Scan>,
+    actions: Vec<Box<dyn Action>>,
+}
+
+impl Asked {
+    fn new(handler: impl Handler + 'static) -> Asked {
+        Asked { handler: Arc::new(handler), tools: None, mode: Mode::Append }
     }
 
-    fn for_tools(self, standard: &[&str], more: Vec<String>) -> Made {
+    fn for_tools(self, standard: &[&str], more: Vec<String>) -> Asked {
         let tools = standard.iter().map(|name| (*name).to_owned()).chain(more).collect();
-        Made { tools: Some(tools), ..self }
+        Asked { tools: Some(tools), ..self }
     }
 }
 
@@ -84,6 +103,14 @@ pub static ALL: &[Builtin] = &[
         changes: &[],
         settings: &["tools", "kinds"],
         make: secrets_hook::make,
+    },
+    Builtin {
+        name: "secrets_stream",
+        point: Point::Chunk,
+        summary: "withdraws an answer in which a credential appears",
+        changes: &[],
+        settings: &["kinds", "resend"],
+        make: secrets_stream::make,
     },
     Builtin {
         name: "pii_prompt",
@@ -135,32 +162,43 @@ pub fn hook(name: &str, settings: &Map<String, Value>) -> Result<Hook, String> {
         let names: Vec<&str> = ALL.iter().map(|builtin| builtin.name).collect();
         return Err(format!("unknown built-in hook `{name}`; expected one of {}", names.join(", ")));
     };
-    let settings = Settings::new(settings, builtin.settings)?;
+    // what is not asked has no time limit
+    let common: &[&str] =
+        if builtin.point == Point::Chunk { &["priority"] } else { &["priority", "timeout_ms"] };
+    let settings = Settings::new(settings, builtin.settings, common)?;
     let priority = settings.number("priority")?.unwrap_or(0);
     let timeout = settings.number("timeout_ms")?.unwrap_or(5_000);
     let timeout = u64::try_from(timeout).ok().filter(|ms| (1..=600_000).contains(ms));
     let timeout = timeout.ok_or("setting `timeout_ms`: expected 1 to 600000")?;
-    let made = (builtin.make)(&settings)?;
-    let key = format!("builtin/{name}");
-    let spec = HandlerSpec {
-        kind: HandlerKind::Builtin,
-        timeout: Duration::from_millis(timeout),
-        on_timeout: Fallback::Block,
-        on_error: Fallback::Block,
-        mode: made.mode,
-        withholds: builtin.point == Point::PreResponse,
+    let (listens, work) = match (builtin.make)(&settings)? {
+        Made::Asked(Asked { handler, tools, mode }) => {
+            let spec = HandlerSpec {
+                kind: HandlerKind::Builtin,
+                timeout: Duration::from_millis(timeout),
+                on_timeout: Fallback::Block,
+                on_error: Fallback::Block,
+                mode,
+                withholds: builtin.point == Point::PreResponse,
+            };
+            let listens = Listens::Point { point: builtin.point, matcher: matcher(tools)?, if_expr: None };
+            (listens, Work::Handler { spec, run: Some(handler) })
+        }
+        Made::Streamed(Streamed { kinds, scan, actions }) => {
+            (Listens::Scan { kinds, scan }, Work::Actions(actions))
+        }
     };
+    let key = format!("builtin/{name}");
     Ok(Hook {
         key: key.as_str().into(),
         label: key.clone(),
-        name: key.clone().into(),
+        name: key.into(),
         file: "builtin".to_owned(),
         index: ALL.iter().position(|other| other.name == name).unwrap_or(0),
-        listens: Listens::Point { point: builtin.point, matcher: matcher(made.tools)?, if_expr: None },
+        listens,
         max_triggers: None,
         priority,
         reach: Reach::Global,
-        work: Work::Handler { spec, run: Some(made.handler) },
+        work,
         mutable_fields: builtin.changes.iter().map(|field| (*field).to_owned()).collect(),
         source: Source::Builtin,
     })

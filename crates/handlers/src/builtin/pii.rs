@@ -1,22 +1,22 @@
 //! `builtin/pii_prompt` and `builtin/pii_tools`: personal data in the input becomes `[redacted:kind]`. The only
 //! built-in hooks that change anything.
 
-use super::Made;
 use super::secrets::{Kind, Secrets};
 use super::settings::Settings;
 use super::texts;
+use super::{Asked, Made};
 use hookgate_core::future::BoxFuture;
 use hookgate_core::handler::{Answer, Call, Fault, Handler};
 use serde_json::Map;
 
 pub(super) fn make_for_prompts(_: &Settings<'_>) -> Result<Made, String> {
-    Ok(Made::new(Redaction::of("rawInput")?))
+    Ok(Made::Asked(Asked::new(Redaction::of("rawInput")?)))
 }
 
 pub(super) fn make_for_tools(settings: &Settings<'_>) -> Result<Made, String> {
-    let made = Made::new(Redaction::of("toolInput")?);
+    let asked = Asked::new(Redaction::of("toolInput")?);
     let tools = settings.texts("tools")?;
-    Ok(if tools.is_empty() { made } else { made.for_tools(&[], tools) })
+    Ok(Made::Asked(if tools.is_empty() { asked } else { asked.for_tools(&[], tools) }))
 }
 
 #[derive(Debug)]

@@ -1,7 +1,7 @@
 //! `builtin/policy_text`: each answer carries a configured text.
 
-use super::Made;
 use super::settings::Settings;
+use super::{Asked, Made};
 use hookgate_core::future::BoxFuture;
 use hookgate_core::handler::{Answer, Call, Fault, Handler, Mode};
 
@@ -13,7 +13,7 @@ pub(super) fn make(settings: &Settings<'_>) -> Result<Made, String> {
         Some("send") => Mode::Send,
         Some(other) => return Err(format!("setting `mode`: expected append or send, found `{other}`")),
     };
-    Ok(Made { mode, ..Made::new(Policy { text }) })
+    Ok(Made::Asked(Asked { mode, ..Asked::new(Policy { text }) }))
 }
 
 #[derive(Debug)]

@@ -12,7 +12,7 @@
 use super::destructive::{Destructive, Shell};
 use super::destructive_hook::{Line, line};
 use super::settings::Settings;
-use super::{Made, SHELL_TOOLS};
+use super::{Asked, Made, SHELL_TOOLS};
 use hookgate_core::future::BoxFuture;
 use hookgate_core::handler::{Answer, Call, Fault, Handler};
 use serde_json::Value;
@@ -60,7 +60,7 @@ pub(super) fn make(settings: &Settings<'_>) -> Result<Made, String> {
         paths = STANDARD_PATHS.iter().map(|path| (*path).to_owned()).collect();
     }
     let standard: Vec<&str> = WRITE_TOOLS.iter().chain(SHELL_TOOLS).copied().collect();
-    Ok(Made::new(Protection { paths }).for_tools(&standard, settings.texts("tools")?))
+    Ok(Made::Asked(Asked::new(Protection { paths }).for_tools(&standard, settings.texts("tools")?)))
 }
 
 #[derive(Debug)]

@@ -1,14 +1,21 @@
 //! `builtin/secrets`: blocks a tool call with a credential anywhere in its input. The reason names the kinds, never the
 //! text.
 
-use super::Made;
 use super::secrets::{Kind, Secrets};
 use super::settings::Settings;
 use super::texts;
+use super::{Asked, Made};
 use hookgate_core::future::BoxFuture;
 use hookgate_core::handler::{Answer, Call, Fault, Handler};
 
 pub(super) fn make(settings: &Settings<'_>) -> Result<Made, String> {
+    let asked = Asked::new(Search { secrets: secrets(settings)? });
+    let tools = settings.texts("tools")?;
+    Ok(Made::Asked(if tools.is_empty() { asked } else { asked.for_tools(&[], tools) }))
+}
+
+/// The rules of the kinds that are set.
+pub(super) fn secrets(settings: &Settings<'_>) -> Result<Secrets, String> {
     let mut kinds = Vec::new();
     for kind in settings.texts("kinds")? {
         kinds.push(match kind.as_str() {
@@ -20,10 +27,7 @@ pub(super) fn make(settings: &Settings<'_>) -> Result<Made, String> {
     if kinds.is_empty() {
         kinds.push(Kind::Secret);
     }
-    let secrets = Secrets::new(&kinds).map_err(|error| error.to_string())?;
-    let made = Made::new(Search { secrets });
-    let tools = settings.texts("tools")?;
-    Ok(if tools.is_empty() { made } else { made.for_tools(&[], tools) })
+    Secrets::new(&kinds).map_err(|error| error.to_string())
 }
 
 #[derive(Debug)]

@@ -7,14 +7,16 @@ pub(super) struct Settings<'a> {
     given: &'a Map<String, Value>,
 }
 
-const COMMON: [&str; 2] = ["priority", "timeout_ms"];
-
 impl<'a> Settings<'a> {
-    pub(super) fn new(given: &'a Map<String, Value>, own: &[&str]) -> Result<Settings<'a>, String> {
-        let known = |name: &str| own.contains(&name) || COMMON.contains(&name);
+    pub(super) fn new(
+        given: &'a Map<String, Value>,
+        own: &[&str],
+        common: &[&str],
+    ) -> Result<Settings<'a>, String> {
+        let known = |name: &str| own.contains(&name) || common.contains(&name);
         match given.keys().find(|name| !known(name)) {
             Some(name) => {
-                let all: Vec<&str> = own.iter().copied().chain(COMMON).collect();
+                let all: Vec<&str> = own.iter().copied().chain(common.iter().copied()).collect();
                 Err(format!("unknown setting `{name}`; expected {}", all.join(", ")))
             }
             None => Ok(Settings { given }),
@@ -29,6 +31,11 @@ impl<'a> Settings<'a> {
     pub(super) fn text(&self, name: &str) -> Result<Option<&'a str>, String> {
         let Some(value) = self.given.get(name) else { return Ok(None) };
         value.as_str().map(Some).ok_or_else(|| format!("setting `{name}`: expected a text"))
+    }
+
+    pub(super) fn flag(&self, name: &str) -> Result<Option<bool>, String> {
+        let Some(value) = self.given.get(name) else { return Ok(None) };
+        value.as_bool().map(Some).ok_or_else(|| format!("setting `{name}`: expected true or false"))
     }
 
     pub(super) fn texts(&self, name: &str) -> Result<Vec<String>, String> {

@@ -1,0 +1,67 @@
+//! `builtin/secrets_stream`: withdraws an answer in which a credential appears, also one that arrives in pieces. The log
+//! line names the kinds, never the text.
+
+use super::secrets::{SecretScanner, Secrets};
+use super::secrets_hook;
+use super::settings::Settings;
+use super::{Made, Streamed};
+use hookgate_core::action::Action;
+use hookgate_core::dispatch::Firing;
+use hookgate_core::effect::{Effect, EffectKind, Level};
+use hookgate_core::event::ChunkKind;
+use hookgate_core::scan::{Scan, Scanning};
+use hookgate_core::template::{Variable, Variables};
+use hookgate_core::word::WordSet;
+use std::sync::Arc;
+
+pub(super) fn make(settings: &Settings<'_>) -> Result<Made, String> {
+    let secrets = secrets_hook::secrets(settings)?;
+    let resend = settings.flag("resend")?.unwrap_or(false);
+    let mut kinds = WordSet::none();
+    for kind in [ChunkKind::Content, ChunkKind::Reasoning, ChunkKind::ToolCallDelta] {
+        kinds.insert(kind);
+    }
+    let scan: Arc<dyn Scan> = Arc::new(Streams { secrets });
+    Ok(Made::Streamed(Streamed { kinds, scan, actions: vec![Box::new(Withdraw { resend })] }))
+}
+
+#[derive(Debug)]
+struct Streams {
+    secrets: Secrets,
+}
+
+impl Scan for Streams {
+    fn begin(&self) -> Box<dyn Scanning> {
+        Box::new(Stream { scanner: self.secrets.scanner() })
+    }
+}
+
+#[derive(Debug)]
+struct Stream {
+    scanner: SecretScanner,
+}
+
+impl Scanning for Stream {
+    fn push(&mut self, piece: &str, found: &mut Vec<String>) {
+        found.extend(self.scanner.push(piece).iter().map(|found| found.class.to_owned()));
+    }
+
+    fn finish(&mut self, found: &mut Vec<String>) {
+        found.extend(self.scanner.finish().iter().map(|found| found.class.to_owned()));
+    }
+}
+
+/// Says what was found and drops the response.
+#[derive(Debug)]
+struct Withdraw {
+    resend: bool,
+}
+
+impl Action for Withdraw {
+    fn run(&self, firing: &Firing<'_>, effects: &mut Vec<Effect>) {
+        let what = firing.get(Variable::Match).unwrap_or_default();
+        let text = format!("the answer holds: {what}");
+        effects.push(firing.effect(EffectKind::Log { level: Level::Warn, text }));
+        effects.push(firing.effect(EffectKind::Interrupt { resend: self.resend }));
+    }
+}
