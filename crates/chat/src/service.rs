@@ -234,7 +234,9 @@ impl Inner {
         let content = message.content.clone();
         self.keep(message, sink);
         let event = Message { role: about.0, content: &content, origin: about.1 };
-        self.fire(&WatchEvent::Message(event), sink)
+        let wishes = self.fire(&WatchEvent::Message(event), sink);
+        self.watch(LifeEvent::Message { role: about.0, content });
+        wishes
     }
 
     /// Brings a message into the history without hooks.

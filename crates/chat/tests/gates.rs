@@ -346,3 +346,63 @@ async fn a_credential_in_a_streamed_answer_withdraws_it_wherever_it_is_cut() {
         assert_eq!(service.history().len(), 1, "nothing of the answer is kept");
     }
 }
+
+#[tokio::test]
+async fn lifecycle_hooks_filter_by_tools_regex_and_roles() {
+    let filtered = |event: &str, filters: Value| {
+        let mut hook = hook(event, json!({"decision": "allow"}));
+        hook["id"] = json!(format!("{event} {filters}"));
+        hook.as_object_mut().unwrap().extend(filters.as_object().unwrap().clone());
+        hook
+    };
+    let mut world = World::new(
+        json!([calls("echo", json!({"x": "secret"})), {"text": "done, boss"}]),
+        json!([
+            filtered("pre_tool_use", json!({"tools": ["echo"], "regex": "secr.t"})),
+            filtered("pre_tool_use", json!({"tools": ["ech"]})),
+            filtered("pre_tool_use", json!({"regex": "nothing"})),
+            filtered("post_tool_use", json!({"regex": "secret"})),
+            filtered("post_tool_use", json!({"tools": ["other.x"]})),
+            filtered("user_prompt_submit", json!({"regex": "^go"})),
+            filtered("user_prompt_submit", json!({"regex": "^no"})),
+            filtered("pre_response", json!({"regex": "boss"})),
+            filtered("message", json!({"roles": ["assistant"], "regex": "boss"})),
+            filtered("message", json!({"roles": ["user"], "if_expr": "content == 'go on'"})),
+            filtered("message", json!({"roles": ["reasoning"]})),
+        ]),
+    );
+    let service = world.service();
+    assert!(service.status().problems.is_empty(), "{:?}", service.status().problems);
+    service.queue_message(Role::User, "go on");
+    service.send().await.unwrap();
+    assert_eq!(service.close(Duration::from_secs(5)).await, 0);
+    let mut ran: Vec<String> = world.memory.records().iter().map(|row| row.label.to_string()).collect();
+    ran.sort();
+    let want = [
+        r#"message {"roles":["assistant"],"regex":"boss"}"#,
+        r#"message {"roles":["user"],"if_expr":"content == 'go on'"}"#,
+        r#"post_tool_use {"regex":"secret"}"#,
+        r#"pre_response {"regex":"boss"}"#,
+        r#"pre_tool_use {"tools":["echo"],"regex":"secr.t"}"#,
+        r#"user_prompt_submit {"regex":"^go"}"#,
+    ];
+    let mut want = want.map(str::to_owned);
+    want.sort();
+    assert_eq!(ran, want);
+}
+
+#[tokio::test]
+async fn a_filter_that_means_nothing_is_refused() {
+    let check = |event: &str, name: &str, filter: Value, want: &str| {
+        let mut hook = hook(event, json!({}));
+        hook[name] = filter;
+        let service = World::new(json!([{"text": "x"}]), json!([hook])).service();
+        let problems: Vec<String> = service.status().problems.iter().map(ToString::to_string).collect();
+        assert!(problems.len() == 1 && problems[0].contains(want), "{problems:?}");
+    };
+    check("stop", "tools", json!(["x"]), "`tools` is for tools, and `stop` has none");
+    check("pre_tool_use", "roles", json!(["user"]), "`roles` is for messages, and `pre_tool_use` has none");
+    check("session_start", "regex", json!("x"), "`regex` is for texts, and `session_start` has none");
+    check("message", "roles", json!(["usr"]), "unknown role `usr`");
+    check("chunk", "regex", json!("x"), "a chunk is too small for a handler");
+}

@@ -22,7 +22,7 @@ const DEEPEST: usize = 32;
 const LONGEST_LIST: usize = 1000;
 
 /// The names that a condition may use, and the member that each stands for.
-const ROOTS: [(&str, &str); 24] = [
+const ROOTS: [(&str, &str); 26] = [
     ("event", "event"),
     ("eventId", "eventId"),
     ("event_id", "eventId"),
@@ -35,6 +35,8 @@ const ROOTS: [(&str, &str); 24] = [
     ("rawInput", "rawInput"),
     ("raw_input", "rawInput"),
     ("prompt", "rawInput"),
+    ("role", "role"),
+    ("content", "content"),
     ("response", "response"),
     ("sessionId", "sessionId"),
     ("session_id", "sessionId"),

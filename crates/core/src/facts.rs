@@ -1,8 +1,10 @@
 //! An event of the lifecycle as conditions, handlers and records see it.
 
+use crate::event::Role;
 use crate::point::Point;
 use crate::word::Word;
 use serde_json::{Map, Value};
+use std::borrow::Cow;
 
 /// Whom an event is about. Ids come from the caller; the engine makes none.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -56,6 +58,13 @@ pub enum ShapeEvent {
 pub enum LifeEvent {
     /// A session begins.
     SessionStart,
+    /// A message entered the history.
+    Message {
+        /// Who speaks in it.
+        role: Role,
+        /// Its text.
+        content: String,
+    },
     /// A tool ran.
     PostToolUse {
         /// Its name.
@@ -109,6 +118,7 @@ impl LifeEvent {
     pub fn point(&self) -> Point {
         match self {
             LifeEvent::SessionStart => Point::SessionStart,
+            LifeEvent::Message { .. } => Point::Message,
             LifeEvent::PostToolUse { .. } => Point::PostToolUse,
             LifeEvent::ToolError { .. } => Point::ToolError,
             LifeEvent::Stop => Point::Stop,
@@ -122,6 +132,7 @@ impl LifeEvent {
         match self {
             LifeEvent::PostToolUse { tool_name, .. } | LifeEvent::ToolError { tool_name, .. } => tool_name,
             LifeEvent::SessionStart
+            | LifeEvent::Message { .. }
             | LifeEvent::Stop
             | LifeEvent::SessionEnd
             | LifeEvent::SubagentStop { .. } => "",
@@ -130,8 +141,8 @@ impl LifeEvent {
 }
 
 /// The members that an event can have beside its head. Also the order in which they are shown.
-pub(crate) const INPUT_MEMBERS: [&str; 7] =
-    ["event", "toolName", "toolInput", "toolOutput", "rawInput", "response", "subagent"];
+pub(crate) const INPUT_MEMBERS: [&str; 9] =
+    ["event", "toolName", "toolInput", "toolOutput", "rawInput", "role", "content", "response", "subagent"];
 
 /// One event, as a JSON object.
 #[derive(Debug, Clone, PartialEq)]
@@ -183,6 +194,10 @@ impl Facts {
     pub fn of_life(head: &Head, event: LifeEvent) -> Facts {
         match event {
             LifeEvent::SessionStart => Facts::new(Point::SessionStart, head, []),
+            LifeEvent::Message { role, content } => {
+                let members = [("role", role.as_str().into()), ("content", content.into())];
+                Facts::new(Point::Message, head, members)
+            }
             LifeEvent::PostToolUse { tool_name, tool_input, tool_output } => {
                 let members =
                     [("toolName", tool_name.into()), ("toolInput", tool_input), ("toolOutput", tool_output)];
@@ -220,6 +235,29 @@ impl Facts {
     /// The tool's name; empty at points that have no tool.
     pub fn tool_name(&self) -> &str {
         self.get("toolName").and_then(Value::as_str).unwrap_or_default()
+    }
+
+    /// The text that a hook's `regex` looks at: what the user wrote, a message, the tool's input, its output or error,
+    /// the response. None at points that have no text.
+    pub fn text(&self) -> Option<Cow<'_, str>> {
+        let value = match self.point {
+            Point::UserPromptSubmit => self.get("rawInput"),
+            Point::Message => self.get("content"),
+            Point::PreToolUse => self.get("toolInput"),
+            Point::PostToolUse => self.get("toolOutput"),
+            Point::ToolError => self.get("toolOutput").and_then(|output| output.get("error")),
+            Point::PreResponse => self.get("response"),
+            Point::SessionStart
+            | Point::Chunk
+            | Point::Stop
+            | Point::SessionEnd
+            | Point::SubagentStart
+            | Point::SubagentStop => None,
+        }?;
+        Some(match value {
+            Value::String(text) => Cow::Borrowed(text.as_str()),
+            other => Cow::Owned(other.to_string()),
+        })
     }
 
     /// The whole event as an object.

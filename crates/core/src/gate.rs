@@ -321,15 +321,16 @@ impl<'a> Chain<'a> {
     }
 }
 
-/// The second filter: scope and matcher were answered by the set, the condition is answered here. A condition that
-/// cannot be answered excuses nobody.
+/// The second filter: scope and matcher were answered by the set, the rest is answered here. A condition that cannot be
+/// answered excuses nobody.
 fn fits(hook: &Hook, facts: &Facts, bound: &mut Bound, warnings: &mut Vec<Warning>) -> bool {
-    let Listens::Point { if_expr: Some(condition), .. } = &hook.listens else { return true };
-    match condition.fits_bound(facts, bound) {
+    let Listens::Point { filter, .. } = &hook.listens else { return true };
+    match filter.fits(facts, bound) {
         Fit::Yes => true,
         Fit::No => false,
         Fit::Unsure(why) => {
-            let text = format!("if_expr `{}`: {why}; the hook runs", condition.source());
+            let source = filter.if_expr.as_ref().map(|condition| condition.source()).unwrap_or_default();
+            let text = format!("if_expr `{source}`: {why}; the hook runs");
             warnings.push(Warning { hook: hook.name.clone(), code: WarningCode::IfExprFailed, text });
             true
         }

@@ -3,7 +3,7 @@
 use crate::action::Action;
 use crate::effect::HookName;
 use crate::event::{ChunkKind, Role, ToolMoment};
-use crate::expr::Condition;
+use crate::filter::Filter;
 use crate::handler::{Handler, HandlerSpec};
 use crate::pattern::Pattern;
 use crate::point::Point;
@@ -101,10 +101,8 @@ pub enum Listens {
     Point {
         /// Where.
         point: Point,
-        /// Only tools whose whole name matches.
-        matcher: Option<Pattern>,
-        /// Only events that meet this.
-        if_expr: Option<Box<Condition>>,
+        /// Which of its events.
+        filter: Filter,
     },
 }
 
@@ -135,7 +133,7 @@ impl Listens {
     /// the tool's name.
     pub(crate) fn pattern(&self) -> Option<&Pattern> {
         match self {
-            Listens::Point { matcher, .. } => matcher.as_ref(),
+            Listens::Point { filter, .. } => filter.matcher.as_ref(),
             other => other.regex(),
         }
     }

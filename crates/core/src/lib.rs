@@ -18,6 +18,7 @@ pub mod point;
 pub mod action;
 pub mod define;
 pub mod expr;
+pub mod filter;
 pub mod handler;
 pub mod hook;
 pub mod pattern;

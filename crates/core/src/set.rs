@@ -145,10 +145,10 @@ impl HookSet {
                     }
                 }
             }
-            Listens::Point { point, matcher, .. } => {
+            Listens::Point { point, filter } => {
                 let lists = self.points.iter_mut().zip(&mut patterned.points).zip(Point::ALL);
                 for ((hooks, slots), _) in lists.filter(|(_, (_, p))| p == point) {
-                    match matcher.as_ref().map(|matcher| plain_names(matcher.source())) {
+                    match filter.matcher.as_ref().map(|matcher| plain_names(matcher.source())) {
                         None => hooks.any.push(slot),
                         Some(Some(names)) => {
                             for name in names {
@@ -229,7 +229,9 @@ impl HookSet {
         due.extend_from_slice(index.by_name.get(tool).map(Vec::as_slice).unwrap_or_default());
         if let Some(patterns) = &index.matchers {
             patterns.matches(tool, &mut due, |slot| match self.hook(slot).map(|hook| &hook.listens) {
-                Some(Listens::Point { matcher: Some(matcher), .. }) => matcher.is_full_match(tool),
+                Some(Listens::Point { filter, .. }) => {
+                    filter.matcher.as_ref().is_some_and(|matcher| matcher.is_full_match(tool))
+                }
                 _ => false,
             });
         }

@@ -76,7 +76,7 @@ impl Workshop {
 /// Whether a hook listens to every event of its point.
 fn is_unfiltered(hook: &Hook) -> bool {
     match &hook.listens {
-        Listens::Point { matcher, if_expr, .. } => matcher.is_none() && if_expr.is_none(),
+        Listens::Point { filter, .. } => filter.is_open(),
         _ => false,
     }
 }

@@ -5,6 +5,9 @@
 //! | `id` | text, unique in its scope | file and place |
 //! | `event` | a point of the lifecycle | required |
 //! | `matcher` | JavaScript pattern for the whole tool name | any |
+//! | `tools` | list of whole tool names, in place of `matcher` | any |
+//! | `roles` | list of roles; message only | any |
+//! | `regex` | JavaScript pattern, found in the event's text | any |
 //! | `if_expr` | CEL condition | always |
 //! | `priority` | whole number, higher first | 0 |
 //! | `scope`, `tenant`, `agents` | `global`, `tenant`, `agent` and the names that these need | global |
@@ -16,6 +19,7 @@
 
 use super::{Fields, Report, Written, json_hook};
 use crate::expr::Condition;
+use crate::filter::{Filter, TEXT_POINTS, TOOL_POINTS};
 use crate::handler::{
     CommandStart, Fallback, HandlerKind, HandlerSpec, HandlerType, HttpUrl, Mode, ScriptText,
 };
@@ -35,8 +39,7 @@ pub(super) fn read(fields: Fields<'_>, written: &Written<'_>, warnings: &Report<
     let label = fields.text("label").unwrap_or_default().to_owned();
     let enabled = fields.flag("enabled").unwrap_or(true);
     let point = point(&fields);
-    let matcher = matcher(&fields, point, warnings);
-    let if_expr = condition(&fields).map(Box::new);
+    let filter = filter(&fields, point, warnings);
     let mutable_fields = mutable_fields(&fields, written.source);
     let priority = fields.number("priority").unwrap_or(0);
     let reach = reach(&fields);
@@ -58,7 +61,7 @@ pub(super) fn read(fields: Fields<'_>, written: &Written<'_>, warnings: &Report<
         name: name.into(),
         file: written.file.to_owned(),
         index: written.index,
-        listens: Listens::Point { point: point?, matcher, if_expr },
+        listens: Listens::Point { point: point?, filter },
         max_triggers: None,
         priority,
         reach: reach?,
@@ -72,14 +75,50 @@ pub(super) fn read(fields: Fields<'_>, written: &Written<'_>, warnings: &Report<
     Some(enabled.then_some(hook))
 }
 
+fn filter(fields: &Fields<'_>, point: Option<Point>, warnings: &Report<'_>) -> Filter {
+    let only_at = |name: &str, points: &[Point], what: &str| {
+        if let Some(point) = point.filter(|point| fields.has(name) && !points.contains(point)) {
+            fields.refuse(name, format!("`{name}` is for {what}, and `{point}` has none"), None);
+        }
+    };
+    only_at("tools", &TOOL_POINTS, "tools");
+    only_at("roles", &[Point::Message], "messages");
+    only_at("regex", &TEXT_POINTS, "texts");
+    let by_pattern = matcher(fields, point, warnings);
+    let by_name = tools(fields);
+    if by_pattern.is_some() && by_name.is_some() {
+        fields.refuse("tools", "only one of `matcher` and `tools` may be given".into(), None);
+    }
+    Filter {
+        matcher: by_pattern.or(by_name),
+        roles: fields.words("roles"),
+        regex: json_hook::pattern(fields, "regex", warnings).filter(|regex| !regex.source().is_empty()),
+        if_expr: condition(fields).map(Box::new),
+    }
+}
+
+/// `tools`, a list of whole names, as the pattern that says the same.
+fn tools(fields: &Fields<'_>) -> Option<Pattern> {
+    let names = fields.texts("tools");
+    if names.is_empty() {
+        return None;
+    }
+    match Pattern::of_names(&names) {
+        Ok(pattern) => Some(pattern),
+        Err(error) => {
+            fields.refuse("tools", format!("not usable as names: {}", error.reason), error.hint);
+            None
+        }
+    }
+}
+
 /// A pattern for the whole tool name, at points that have one.
 fn matcher(fields: &Fields<'_>, point: Option<Point>, warnings: &Report<'_>) -> Option<Pattern> {
     let pattern = json_hook::pattern(fields, "matcher", warnings)?;
     if pattern.source().is_empty() {
         return None;
     }
-    let has_tool = |point| matches!(point, Point::PreToolUse | Point::PostToolUse | Point::ToolError);
-    if let Some(point) = point.filter(|point| !has_tool(*point)) {
+    if let Some(point) = point.filter(|point| !TOOL_POINTS.contains(point)) {
         fields.refuse("matcher", format!("a matcher names tools, and `{point}` has none"), None);
     }
     if let Some(likely) = glob_meant(pattern.source()) {
@@ -121,11 +160,12 @@ fn mutable_fields(fields: &Fields<'_>, source: Source) -> Vec<String> {
     fields.texts("mutable_fields").into_iter().map(wrap).collect()
 }
 
-/// Message and chunk belong to JSON hooks; the other points are the lifecycle's.
+/// A chunk is too small for a handler; all other points may have one.
 fn point(fields: &Fields<'_>) -> Option<Point> {
     match fields.word("event")? {
-        point @ (Point::Message | Point::Chunk) => {
-            let message = format!("`{point}` is not a lifecycle event; use a JSON hook (`target`) for it");
+        Point::Chunk => {
+            let message =
+                "a chunk is too small for a handler; use a JSON hook (`target` stream) for it".to_owned();
             fields.refuse("event", message, None);
             None
         }

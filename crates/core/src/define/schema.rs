@@ -279,6 +279,8 @@ words! {
     pub enum LifecycleEvent("event") {
         /// A session begins.
         SessionStart = "session_start",
+        /// A message entered the history.
+        Message = "message",
         /// Before the user's input enters.
         UserPromptSubmit = "user_prompt_submit",
         /// Before a tool runs.
@@ -320,6 +322,16 @@ struct LifecycleHook {
     /// A JavaScript pattern for the whole tool name.
     #[serde(default)]
     matcher: String,
+    /// Whole tool names, in place of `matcher`.
+    #[serde(default)]
+    tools: Vec<String>,
+    /// Only messages of these roles; event message only.
+    #[serde(default)]
+    roles: Vec<Role>,
+    /// Only where this JavaScript pattern is found in the prompt, the message, the tool's input, output or error, or the
+    /// response.
+    #[serde(default)]
+    regex: String,
     /// A condition in CEL.
     #[serde(default)]
     if_expr: String,

@@ -51,6 +51,25 @@ impl Pattern {
         })))
     }
 
+    /// A pattern for exactly these names, whatever signs are in them.
+    ///
+    /// # Errors
+    ///
+    /// When the names together are too large.
+    pub fn of_names(names: &[String]) -> Result<Self, PatternError> {
+        let literal = |name: &String| {
+            let mut text = String::new();
+            for c in name.chars() {
+                if !c.is_alphanumeric() && !matches!(c, '_' | ' ' | '-') {
+                    text.push('\\');
+                }
+                text.push(c);
+            }
+            text
+        };
+        Pattern::parse(&names.iter().map(literal).collect::<Vec<_>>().join("|"))
+    }
+
     /// The pattern as it was written.
     pub fn source(&self) -> &str {
         &self.0.source

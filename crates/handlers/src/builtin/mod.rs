@@ -28,6 +28,7 @@ pub mod secrets;
 
 use hookgate_core::action::Action;
 use hookgate_core::event::ChunkKind;
+use hookgate_core::filter::Filter;
 use hookgate_core::handler::{Fallback, Handler, HandlerKind, HandlerSpec, Mode};
 use hookgate_core::hook::{Hook, Listens, Reach, Source, Work};
 use hookgate_core::pattern::Pattern;
@@ -180,7 +181,10 @@ pub fn hook(name: &str, settings: &Map<String, Value>) -> Result<Hook, String> {
                 mode,
                 withholds: builtin.point == Point::PreResponse,
             };
-            let listens = Listens::Point { point: builtin.point, matcher: matcher(tools)?, if_expr: None };
+            let matcher = tools.map(|names| Pattern::of_names(&names)).transpose();
+            let matcher = matcher.map_err(|error| format!("setting `tools`: {error}"))?;
+            let filter = Filter { matcher, ..Filter::default() };
+            let listens = Listens::Point { point: builtin.point, filter };
             (listens, Work::Handler { spec, run: Some(handler) })
         }
         Made::Streamed(Streamed { kinds, scan, actions }) => {
@@ -202,23 +206,6 @@ pub fn hook(name: &str, settings: &Map<String, Value>) -> Result<Hook, String> {
         mutable_fields: builtin.changes.iter().map(|field| (*field).to_owned()).collect(),
         source: Source::Builtin,
     })
-}
-
-/// A pattern for exactly these names.
-fn matcher(tools: Option<Vec<String>>) -> Result<Option<Pattern>, String> {
-    let Some(tools) = tools else { return Ok(None) };
-    let literal = |name: &String| {
-        let mut text = String::new();
-        for c in name.chars() {
-            if !c.is_alphanumeric() && !matches!(c, '_' | ' ') {
-                text.push('\\');
-            }
-            text.push(c);
-        }
-        text
-    };
-    let source = tools.iter().map(literal).collect::<Vec<_>>().join("|");
-    Pattern::parse(&source).map(Some).map_err(|error| format!("setting `tools`: {error}"))
 }
 
 #[cfg(test)]
@@ -254,12 +241,5 @@ mod tests {
         check("secrets", json!({"kinds": ["all"]}), "setting `kinds`");
         check("policy_text", json!({}), "setting `text`");
         check("policy_text", json!({"text": "x", "timeout_ms": 0}), "setting `timeout_ms`");
-    }
-
-    #[test]
-    fn names_of_tools_are_taken_literally() {
-        let pattern = matcher(Some(vec!["mcp__a.b".into(), "exec".into()])).unwrap().unwrap();
-        assert!(pattern.is_full_match("mcp__a.b") && pattern.is_full_match("exec"));
-        assert!(!pattern.is_full_match("mcp__axb") && !pattern.is_full_match("execute"));
     }
 }

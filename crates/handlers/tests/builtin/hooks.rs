@@ -45,7 +45,8 @@ fn destructive_reads_lines_and_words() {
 #[test]
 fn destructive_listens_to_shells_and_configured_tools_only() {
     let hook = hook("destructive", json!({"tools": ["run_in.box"]}));
-    let Listens::Point { matcher: Some(matcher), .. } = &hook.listens else { panic!("no matcher") };
+    let Listens::Point { filter, .. } = &hook.listens else { panic!("no filter") };
+    let Some(matcher) = &filter.matcher else { panic!("no matcher") };
     for (name, want) in
         [("exec", true), ("Bash", true), ("run_in.box", true), ("execute_sql", false), ("run_in_box", false)]
     {
