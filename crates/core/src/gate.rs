@@ -3,6 +3,7 @@
 //! [`Dispatcher::ask`] waits for a verdict, [`Dispatcher::shape`] collects additions, [`Dispatcher::watch`] gives
 //! the work of a watching event to whoever runs it in the background.
 
+use crate::depth::{self, DEEPEST_INPUT};
 use crate::dispatch::Dispatcher;
 use crate::effect::HookName;
 use crate::expr::Fit;
@@ -68,6 +69,10 @@ impl Dispatcher {
             let reason = format!("agents nest deeper than {DEEPEST}");
             return block_of("hookgate".into(), reason, Cause::Limit, Trace::default());
         }
+        let Some(event) = event.bounded() else {
+            let reason = format!("the input nests deeper than {DEEPEST_INPUT} levels");
+            return block_of("hookgate".into(), reason, Cause::Limit, Trace::default());
+        };
         let set = self.current();
         if !set.listens_at(event.point()) {
             return Ruling { verdict: Verdict::Allow, updated: Vec::new(), trace: Trace::default() };
@@ -87,6 +92,7 @@ impl Dispatcher {
 
     /// The background work of an event that is only watched; empty if no hook concerns it.
     pub fn watch(&self, head: &Head, event: LifeEvent) -> Vec<Watch> {
+        let event = event.bounded();
         let set = self.current();
         if !set.listens_at(event.point()) {
             return Vec::new();
@@ -242,6 +248,7 @@ impl<'a> Chain<'a> {
             }
             Work::Actions(_) => Err(Fault::failed("it has no handler", "actions give no verdict")),
         };
+        let result = result.and_then(with_bounded_change);
         let took = self.around.timer.now().saturating_sub(started);
         judged(result, took, self.facts.point().stage())
     }
@@ -353,6 +360,15 @@ async fn ask_within(timer: &dyn Timer, handler: &dyn Handler, call: Call<'_>) ->
         clock.as_mut().poll(context).map(|()| Err(Fault::Timeout))
     })
     .await
+}
+
+/// Handlers that read JSON cannot give a change without end, those of other makers can.
+fn with_bounded_change(mut answer: Answer) -> Result<Answer, Fault> {
+    if let Some(change) = answer.updated_input.take() {
+        let why = "its change nests too deep";
+        answer.updated_input = Some(depth::bounded_members(change).ok_or_else(|| Fault::failed(why, why))?);
+    }
+    Ok(answer)
 }
 
 /// Reads the handler's words. Whatever is no decision is a fault; at points that decide nothing, silence is fine.

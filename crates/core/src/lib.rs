@@ -29,6 +29,7 @@ pub mod session;
 pub mod set;
 
 pub mod canonical;
+pub mod depth;
 pub mod gate;
 mod guard;
 pub mod record;
