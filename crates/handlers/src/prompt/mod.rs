@@ -9,7 +9,7 @@
 //! | several verdicts | the strictest counts |
 //! | memory | a verdict is kept for ten minutes, by hook and input; a repeated question costs nothing |
 //! | cost | at most `max_per_turn` questions (20 by default) of a hook in a turn, and the tenant's budget; both before the call. Over them is a fault, so a gate blocks. The tokens stand in the record |
-//! | size | an event of more than 128 KiB is not asked about: a fault |
+//! | size | an event of more than 128 KiB is not asked about, and of an answer no more than 256 KiB are read: a fault |
 //! | hooks | the question fires none: the model is asked directly |
 //!
 //! A model that is down again and again rests for a while, see [`crate::breaker`].
@@ -39,6 +39,8 @@ const DEFAULT_PER_TURN: u64 = 20;
 const LONGEST_EVENT: usize = 128 * 1024;
 /// What a question costs beside the event and the policy, in tokens.
 const OVERHEAD: usize = 400;
+/// A longer answer, thoughts and all, is not read to its end.
+const LONGEST_ANSWER: usize = 256 * 1024;
 const NO_RANDOM: &str = "the system has no random numbers";
 
 /// The model that judges.
@@ -145,7 +147,7 @@ impl PromptHandler {
             let request = question::request(&self.policy, &self.judge.name, event, with_tool)
                 .ok_or_else(|| Fault::failed(NO_RANDOM, NO_RANDOM))?;
             let asked = match self.judge.model.stream(request).await {
-                Ok(stream) => hookgate_llm::Answer::collect(stream).await,
+                Ok(stream) => hookgate_llm::Answer::collect_at_most(stream, LONGEST_ANSWER).await,
                 Err(error) => Err(error),
             };
             match asked {
