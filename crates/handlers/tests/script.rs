@@ -316,7 +316,8 @@ async fn without_a_worker_every_gate_blocks() {
         let (dispatcher, around, memory) = dispatcher(&pool, &hook);
         let event = GateEvent::PreToolUse { tool_name: "exec".into(), tool_input: json!({}) };
         let ruling = dispatcher.ask(&around, &Head::default(), event).await;
-        assert!(ruling.block().is_some(), "{ruling:?}");
+        let reason = &ruling.block().unwrap().reason;
+        assert_eq!(reason, "blocked because hook g failed: no script worker can be had");
         let error = memory.records()[0].error_detail.clone().unwrap();
         assert!(error.starts_with(why), "{program}: {error}");
     }

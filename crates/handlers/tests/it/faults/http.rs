@@ -18,7 +18,7 @@ const SELF_SIGNED: &[u8] = include_bytes!("../../data/self-signed.pem");
 
 const SSH: &[u8] = b"SSH-2.0-OpenSSH\r\n";
 
-/// The start of zeros that gzip made small: sixty bytes for a mebibyte, and so on as long as one likes.
+/// How very many zeros begin that gzip made small. Nothing here unpacks them.
 const BOMB: &[u8] =
     b"\x1f\x8b\x08\x00\x00\x00\x00\x00\x02\x03\xed\xc1\x01\x0d\x00\x00\x00\xc2\xa0\xf7Om\x0f\x07\x14";
 
