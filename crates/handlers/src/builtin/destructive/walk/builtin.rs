@@ -43,6 +43,13 @@ impl Walk {
                     self.args = Some(args.cloned().collect());
                 }
             }
+            _ => self.keeps(call),
+        }
+    }
+
+    /// What a program leaves in files or variables for later.
+    fn keeps(&mut self, call: &Call<'_>) {
+        match call.name {
             "tee" => {
                 for path in call.operands() {
                     self.keep(path, call.stdin.clone());

@@ -60,16 +60,7 @@ impl Walk {
                 Text::Unknown
             }
             CompoundCommand::WhileClause(turn) | CompoundCommand::UntilClause(turn) => {
-                let endless = turn.0.to_string();
-                if matches!(endless.trim().trim_end_matches(';'), "true" | ":")
-                    && starts_in_background(&turn.1.list)
-                {
-                    self.note(danger("power", "an endless loop that starts programs in the background"));
-                }
-                let read = self.reads(&turn.0, stdin);
-                self.list(&turn.0, stdin);
-                let inner = if read { Feed::of(Text::None) } else { stdin.clone() };
-                self.list(&turn.1.list, &inner);
+                self.turns(&turn.0, &turn.1.list, stdin);
                 Text::Unknown
             }
             CompoundCommand::Arithmetic(_) => Text::None,
@@ -80,6 +71,18 @@ impl Walk {
                 self.list(&each.body.list, stdin)
             }
         }
+    }
+
+    /// `while` and `until`.
+    fn turns(&mut self, condition: &CompoundList, body: &CompoundList, stdin: &Feed) {
+        let endless = condition.to_string();
+        if matches!(endless.trim().trim_end_matches(';'), "true" | ":") && starts_in_background(body) {
+            self.note(danger("power", "an endless loop that starts programs in the background"));
+        }
+        let read = self.reads(condition, stdin);
+        self.list(condition, stdin);
+        let inner = if read { Feed::of(Text::None) } else { stdin.clone() };
+        self.list(body, &inner);
     }
 
     /// `while read -r name`: the names are what the feed lists.

@@ -4,6 +4,21 @@ use super::super::call::{Danger, Text, danger};
 use super::super::walk::{Feed, Walk};
 use super::{Seen, judge_at};
 
+/// Words that belong to the program that starts another one.
+const STARTERS_OWN: &[&str] = &[
+    "-argumentlist",
+    "-args",
+    "-filepath",
+    "-wait",
+    "-verb",
+    "runas",
+    "/b",
+    "/wait",
+    "process",
+    "create",
+    "-nonewwindow",
+];
+
 impl Seen<'_> {
     /// Programs that run a text.
     pub(super) fn inner(&self) -> Option<Danger> {
@@ -17,12 +32,7 @@ impl Seen<'_> {
         let line = match self.name {
             "powershell" | "pwsh" => {
                 // what is hidden on purpose is not looked into
-                let hides = |word: &String| {
-                    word.len() > 1 && "-encodedcommand".starts_with(&word.to_ascii_lowercase())
-                        || word.eq_ignore_ascii_case("-enc")
-                        || word.eq_ignore_ascii_case("-ec")
-                };
-                if self.words.iter().any(hides) {
+                if self.words.iter().any(|word| hides(word)) {
                     return danger("unknown-code", "runs code that the line does not show");
                 }
                 if self.from.is_some() && self.words.iter().all(|word| word.starts_with('-')) {
@@ -36,28 +46,10 @@ impl Seen<'_> {
             "start" | "start-process" | "saps" | "call" | "runas" | "gsudo" | "psexec" | "wmic"
                 if !self.words.is_empty() =>
             {
-                let words: Vec<&str> = self
-                    .words
-                    .iter()
-                    .map(String::as_str)
-                    .filter(|word| {
-                        !matches!(
-                            word.to_ascii_lowercase().as_str(),
-                            "-argumentlist"
-                                | "-args"
-                                | "-filepath"
-                                | "-wait"
-                                | "-verb"
-                                | "runas"
-                                | "/b"
-                                | "/wait"
-                                | "process"
-                                | "create"
-                                | "-nonewwindow"
-                        ) && !word.is_empty()
-                    })
-                    .collect();
-                words.join(" ").replace(',', " ")
+                let words = self.words.iter().map(String::as_str);
+                let own =
+                    |word: &&str| word.is_empty() || STARTERS_OWN.contains(&&*word.to_ascii_lowercase());
+                words.filter(|word| !own(word)).collect::<Vec<_>>().join(" ").replace(',', " ")
             }
             "invoke-expression" | "iex" => {
                 let text = rest(0);
@@ -128,4 +120,11 @@ impl Seen<'_> {
         walk.invoke(argv, &Feed { text: Text::None, from: Vec::new() });
         walk.found
     }
+}
+
+/// An option that gives code in a form nobody can read.
+fn hides(word: &str) -> bool {
+    word.len() > 1 && "-encodedcommand".starts_with(&word.to_ascii_lowercase())
+        || word.eq_ignore_ascii_case("-enc")
+        || word.eq_ignore_ascii_case("-ec")
 }

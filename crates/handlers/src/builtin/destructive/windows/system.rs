@@ -3,6 +3,39 @@
 use super::super::call::{Danger, danger};
 use super::Seen;
 
+/// Processes and services that a machine, its guards or its owner cannot do without.
+const VITAL: &[&str] = &[
+    "*",
+    "explorer",
+    "lsass",
+    "winlogon",
+    "csrss",
+    "svchost",
+    "wininit",
+    "services",
+    "windefend",
+    "sense",
+    "mpssvc",
+    "eventlog",
+    "sshd",
+    "termservice",
+    "lanmanserver",
+    "dnscache",
+    "bits",
+    "wuauserv",
+    "winrm",
+    "docker",
+    "vss",
+    "securityhealthservice",
+    "sysmon",
+    "netlogon",
+    "w32time",
+    "rpcss",
+    "dhcp",
+    "nsi",
+    "wscsvc",
+];
+
 impl Seen<'_> {
     pub(super) fn disks(&self) -> Option<Danger> {
         let bad = match self.name {
@@ -43,39 +76,7 @@ impl Seen<'_> {
     pub(super) fn power(&self) -> Option<Danger> {
         let words: Vec<String> = self.words.iter().map(|word| word.to_ascii_lowercase()).collect();
         let any = |names: &[&str]| words.iter().any(|word| names.contains(&word.trim_end_matches(".exe")));
-        let vital = || {
-            any(&[
-                "*",
-                "explorer",
-                "lsass",
-                "winlogon",
-                "csrss",
-                "svchost",
-                "wininit",
-                "services",
-                "windefend",
-                "sense",
-                "mpssvc",
-                "eventlog",
-                "sshd",
-                "termservice",
-                "lanmanserver",
-                "dnscache",
-                "bits",
-                "wuauserv",
-                "winrm",
-                "docker",
-                "vss",
-                "securityhealthservice",
-                "sysmon",
-                "netlogon",
-                "w32time",
-                "rpcss",
-                "dhcp",
-                "nsi",
-                "wscsvc",
-            ])
-        };
+        let vital = || any(VITAL);
         let fed = || self.from.is_some_and(|from| from.words.len() <= 1);
         let bad = match self.name {
             "stop-computer" | "restart-computer" | "logoff" => true,

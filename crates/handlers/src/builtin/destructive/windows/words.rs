@@ -3,6 +3,40 @@
 use super::super::call::UNKNOWN;
 use super::Seen;
 
+/// What variables stand for, in the shape that the other tables know.
+const KNOWN: &[(&str, &str)] = &[
+    ("$env:temp", "/tmp/own"),
+    ("$env:tmp", "/tmp/own"),
+    ("%temp%", "/tmp/own"),
+    ("%tmp%", "/tmp/own"),
+    ("$env:userprofile", "~"),
+    ("%userprofile%", "~"),
+    ("$home", "~"),
+    ("$env:homepath", "~"),
+    ("%homepath%", "~"),
+    ("$env:home", "~"),
+    ("$env:systemroot", "/windows"),
+    ("%systemroot%", "/windows"),
+    ("$env:windir", "/windows"),
+    ("%windir%", "/windows"),
+    ("$env:systemdrive", "/"),
+    ("%systemdrive%", "/"),
+    ("$env:programfiles", "/program files"),
+    ("%programfiles%", "/program files"),
+    ("$env:appdata", "~/appdata"),
+    ("%appdata%", "~/appdata"),
+    ("$env:localappdata", "~/appdata"),
+    ("%localappdata%", "~/appdata"),
+    ("$pwd", "."),
+    ("$_", "*"),
+    ("$psitem", "*"),
+    ("%cd%", "."),
+    ("$psscriptroot", "."),
+    ("%~dp0", "./"),
+    ("@path", "*"),
+    ("@file", "*"),
+];
+
 impl Seen<'_> {
     pub(super) fn has(&self, names: &[&str]) -> bool {
         self.words.iter().any(|word| names.iter().any(|name| word.eq_ignore_ascii_case(name)))
@@ -60,44 +94,12 @@ fn is_option(word: &str) -> bool {
 /// A Windows path in the shape that the other tables know.
 pub(super) fn path(word: &str) -> String {
     let lower = word.to_ascii_lowercase().replace('\\', "/");
-    let known = [
-        ("$env:temp", "/tmp/own"),
-        ("$env:tmp", "/tmp/own"),
-        ("%temp%", "/tmp/own"),
-        ("%tmp%", "/tmp/own"),
-        ("$env:userprofile", "~"),
-        ("%userprofile%", "~"),
-        ("$home", "~"),
-        ("$env:homepath", "~"),
-        ("%homepath%", "~"),
-        ("$env:home", "~"),
-        ("$env:systemroot", "/windows"),
-        ("%systemroot%", "/windows"),
-        ("$env:windir", "/windows"),
-        ("%windir%", "/windows"),
-        ("$env:systemdrive", "/"),
-        ("%systemdrive%", "/"),
-        ("$env:programfiles", "/program files"),
-        ("%programfiles%", "/program files"),
-        ("$env:appdata", "~/appdata"),
-        ("%appdata%", "~/appdata"),
-        ("$env:localappdata", "~/appdata"),
-        ("%localappdata%", "~/appdata"),
-        ("$pwd", "."),
-        ("$_", "*"),
-        ("$psitem", "*"),
-        ("%cd%", "."),
-        ("$psscriptroot", "."),
-        ("%~dp0", "./"),
-        ("@path", "*"),
-        ("@file", "*"),
-    ];
     let word = word.replace('\\', "/");
-    for (name, value) in known {
+    for (name, value) in KNOWN {
         if let Some(rest) = lower.strip_prefix(name) {
             let tail = word.get(word.len() - rest.len()..).unwrap_or_default();
-            return if tail.starts_with('.') && value == "*" {
-                value.to_owned()
+            return if tail.starts_with('.') && *value == "*" {
+                (*value).to_owned()
             } else {
                 format!("{value}{tail}")
             };
@@ -107,19 +109,25 @@ pub(super) fn path(word: &str) -> String {
         let tail = word.find('/').and_then(|at| word.get(at..)).unwrap_or_default();
         return format!("{UNKNOWN}{tail}");
     }
+    without_drive(&word).unwrap_or(word)
+}
+
+/// `C:/x` as `/x`; what is a user's, or temporary, as other systems call it.
+fn without_drive(word: &str) -> Option<String> {
     let mut chars = word.chars();
-    if let (Some(drive), Some(':')) = (chars.next(), chars.next())
-        && drive.is_ascii_alphabetic()
-    {
-        let rest = chars.as_str();
-        let lower = rest.to_ascii_lowercase();
-        if lower.starts_with("/users") {
-            return format!("/Users{}", rest.get(6..).unwrap_or_default());
-        }
-        if lower.starts_with("/temp/") || lower.starts_with("/windows/temp/") {
-            return format!("/tmp{}", rest.rfind('/').and_then(|at| rest.get(at..)).unwrap_or_default());
-        }
-        return if rest.starts_with('/') { rest.to_owned() } else { format!("/{rest}") };
+    let (Some(drive), Some(':')) = (chars.next(), chars.next()) else { return None };
+    if !drive.is_ascii_alphabetic() {
+        return None;
     }
-    word
+    let rest = chars.as_str();
+    let lower = rest.to_ascii_lowercase();
+    Some(if lower.starts_with("/users") {
+        format!("/Users{}", rest.get(6..).unwrap_or_default())
+    } else if lower.starts_with("/temp/") || lower.starts_with("/windows/temp/") {
+        format!("/tmp{}", rest.rfind('/').and_then(|at| rest.get(at..)).unwrap_or_default())
+    } else if rest.starts_with('/') {
+        rest.to_owned()
+    } else {
+        format!("/{rest}")
+    })
 }
