@@ -7,6 +7,7 @@
     reason = "a test may stop"
 )]
 
+use serde_json::{Value, json};
 use std::path::PathBuf;
 use xtask::corpus;
 
@@ -81,6 +82,48 @@ fn http_cases() {
 #[test]
 fn prompt_cases() {
     all_pass("cases/prompt");
+}
+
+/// A case with one hook that asks `{https:s}` or another address, and what must come of it.
+fn case(id: &str, url: &str, server: &Value, config: &Value, expect: &Value) -> Value {
+    let hook = json!({"id": "h", "event": "pre_tool_use", "timeout_ms": 3000, "handler": {"type": "http", "url": url}});
+    let event = json!({"hookEvent": "pre_tool_use", "eventId": "e", "sessionId": "s", "toolName": "exec",
+        "toolInput": {"command": "ls"}});
+    json!({"case": 1, "id": id, "area": "http", "setup": {"hooks": [hook], "http": {"s": server}, "config": config},
+        "steps": [{"do": "event", "event": event, "expect": expect}]})
+}
+
+#[test]
+fn servers_and_resolvers_do_what_a_case_says() {
+    let dir = tempfile::tempdir().unwrap();
+    let allow = json!({"body": "{\"decision\":\"allow\"}"});
+    let tls = |word: &str| json!({"tls": word, "body": allow["body"]});
+    let fault =
+        |words: &str| json!({"decision": "block", "recorded": "error", "audit_error_contains": [words]});
+    let fine = json!({"decision": "allow", "requests": 1});
+    let packed = json!({"body_gzip_of": {"repeat": "0", "times": 50_000_000}});
+    let bytes = json!({"body": {"b64": "//57fQ=="}});
+    let names = json!({"resolver_sequence": {"p.example": ["127.0.0.1", ["169.254.169.254"]]}});
+    let turned = json!({"resolver_sequence": {"p.example": ["169.254.169.254", "127.0.0.1"]}});
+    let none = json!({});
+    let cases = [
+        case("valid", "{https:s}/", &tls("valid"), &none, &fine),
+        case("expired", "{https:s}/", &tls("expired"), &none, &fault("expired")),
+        case("self-signed", "{https:s}/", &tls("self_signed"), &none, &fault("UnknownIssuer")),
+        case("wrong-host", "{https:s}/", &tls("wrong_host"), &none, &fault("not valid for name")),
+        case("bomb", "{http:s}/", &packed, &none, &fault("compressed (gzip)")),
+        case("bytes", "{http:s}/", &bytes, &none, &fault("no JSON object")),
+        case("first-answer", "http://p.example:{port:s}/", &allow, &names, &fine),
+        case("first-answer-bad", "http://p.example:{port:s}/", &allow, &turned, &fault("metadata")),
+    ];
+    for case in &cases {
+        std::fs::write(dir.path().join(format!("{}.json", case["id"].as_str().unwrap())), case.to_string())
+            .unwrap();
+    }
+    let mut report = Vec::new();
+    let tally = corpus::run(&[dir.path().to_owned()], &mut report).unwrap();
+    let report = String::from_utf8(report).unwrap();
+    assert_eq!((tally.passed, tally.failed, tally.not_run), (cases.len(), 0, 0), "{report}");
 }
 
 #[test]

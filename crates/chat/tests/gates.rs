@@ -33,7 +33,7 @@ impl Handler for Says {
             self.seen.lock().unwrap().push(serde_json::from_str(call.json).unwrap());
             let text = |key: &str| self.answer.get(key).and_then(Value::as_str).map(str::to_owned);
             match text("fail") {
-                Some(why) => Err(Fault::Failed(why)),
+                Some(why) => Err(Fault::failed("it failed", why)),
                 None => Ok(Answer {
                     decision: text("decision"),
                     reason: text("reason"),
@@ -138,10 +138,7 @@ async fn a_hook_that_fails_blocks() {
     let service = world.service();
     service.add_message(Role::User, "do it");
     service.send().await.unwrap();
-    assert_eq!(
-        service.history()[2].content,
-        "error: blocked because hook pre_tool_use failed; its record tells why"
-    );
+    assert_eq!(service.history()[2].content, "error: blocked because hook pre_tool_use failed: it failed");
     let row = &world.memory.records()[0];
     assert_eq!(row.decision, Decision::Error);
     assert!(!row.error.as_ref().unwrap().contains("sk-1234567890abcdef"), "{row:?}");

@@ -1,5 +1,6 @@
 //! An event of the lifecycle as conditions, handlers and records see it.
 
+use crate::depth::{self, DEEPEST_INPUT};
 use crate::event::Role;
 use crate::point::Point;
 use crate::word::Word;
@@ -111,6 +112,19 @@ impl GateEvent {
             GateEvent::UserPromptSubmit { .. } | GateEvent::SubagentStart { .. } => "",
         }
     }
+
+    /// The event, unless its input nests too deep.
+    pub(crate) fn bounded(self) -> Option<GateEvent> {
+        Some(match self {
+            GateEvent::PreToolUse { tool_name, tool_input } => {
+                GateEvent::PreToolUse { tool_name, tool_input: depth::bounded(tool_input)? }
+            }
+            GateEvent::SubagentStart { subagent } => {
+                GateEvent::SubagentStart { subagent: depth::bounded(subagent)? }
+            }
+            GateEvent::UserPromptSubmit { .. } => self,
+        })
+    }
 }
 
 impl LifeEvent {
@@ -137,6 +151,26 @@ impl LifeEvent {
             | LifeEvent::SessionEnd
             | LifeEvent::SubagentStop { .. } => "",
         }
+    }
+
+    /// The event with words in the place of what nests too deep.
+    pub(crate) fn bounded(mut self) -> LifeEvent {
+        let replace = |value: &mut Value| {
+            *value = depth::bounded(std::mem::take(value))
+                .unwrap_or_else(|| format!("(left out: nests deeper than {DEEPEST_INPUT} levels)").into());
+        };
+        match &mut self {
+            LifeEvent::PostToolUse { tool_input, tool_output, .. } => {
+                replace(tool_input);
+                replace(tool_output);
+            }
+            LifeEvent::ToolError { tool_input: value, .. } | LifeEvent::SubagentStop { subagent: value } => {
+                replace(value);
+            }
+            LifeEvent::SessionStart | LifeEvent::Message { .. } | LifeEvent::Stop | LifeEvent::SessionEnd => {
+            }
+        }
+        self
     }
 }
 

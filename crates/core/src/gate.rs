@@ -3,13 +3,14 @@
 //! [`Dispatcher::ask`] waits for a verdict, [`Dispatcher::shape`] collects additions, [`Dispatcher::watch`] gives
 //! the work of a watching event to whoever runs it in the background.
 
+use crate::depth::{self, DEEPEST_INPUT};
 use crate::dispatch::Dispatcher;
 use crate::effect::HookName;
 use crate::expr::{Bound, Fit};
 use crate::facts::{Facts, GateEvent, Head, LifeEvent, ShapeEvent};
 use crate::future::BoxFuture;
 use crate::guard;
-use crate::handler::{Answer, Call, Fallback, Fault, Handler, HandlerSpec, Mode};
+use crate::handler::{Answer, Call, Fallback, Fault, Handler, HandlerSpec, Mode, Why};
 use crate::hook::{Hook, Listens, Work};
 use crate::point::{Point, Stage};
 use crate::record::{Record, Recorder, input_hash, open_text};
@@ -57,7 +58,7 @@ pub struct Watch {
 struct Outcome {
     decision: Decision,
     answer: Answer,
-    fault: Option<String>,
+    fault: Option<(Why, String)>,
     took: Duration,
 }
 
@@ -68,6 +69,10 @@ impl Dispatcher {
             let reason = format!("agents nest deeper than {DEEPEST}");
             return block_of("hookgate".into(), reason, Cause::Limit, Trace::default());
         }
+        let Some(event) = event.bounded() else {
+            let reason = format!("the input nests deeper than {DEEPEST_INPUT} levels");
+            return block_of("hookgate".into(), reason, Cause::Limit, Trace::default());
+        };
         let Some((set, due)) = self.due(event.point(), event.tool_name(), head) else {
             return Ruling { verdict: Verdict::Allow, updated: Vec::new(), trace: Trace::default() };
         };
@@ -86,6 +91,7 @@ impl Dispatcher {
 
     /// The background work of an event that is only watched; empty if no hook concerns it.
     pub fn watch(&self, head: &Head, event: LifeEvent) -> Vec<Watch> {
+        let event = event.bounded();
         let Some((set, due)) = self.due(event.point(), event.tool_name(), head) else {
             return Vec::new();
         };
@@ -237,10 +243,12 @@ impl<'a> Chain<'a> {
                 ask_within(&*self.around.timer, handler.as_ref(), call).await
             }
             Work::Handler { spec, run: None } => {
-                Err(Fault::Failed(format!("nothing here can run a {}", spec.type_name())))
+                let detail = format!("nothing here can run a {}", spec.type_name());
+                Err(Fault::failed("nothing here can run its handler", detail))
             }
-            Work::Actions(_) => Err(Fault::Failed("actions give no verdict".into())),
+            Work::Actions(_) => Err(Fault::failed("it has no handler", "actions give no verdict")),
         };
+        let result = result.and_then(with_bounded_change);
         let took = self.around.timer.now().saturating_sub(started);
         judged(result, took, self.facts.point().stage())
     }
@@ -263,7 +271,7 @@ impl<'a> Chain<'a> {
         match fallback {
             Fallback::Block => Some(no_verdict(hook, outcome)),
             Fallback::Allow => {
-                let text = outcome.fault.as_deref().map(open_text).unwrap_or_default();
+                let text = outcome.fault.as_ref().map(|(_, detail)| open_text(detail)).unwrap_or_default();
                 self.warn(hook, code, text);
                 None
             }
@@ -312,8 +320,8 @@ impl<'a> Chain<'a> {
                 Decision::Error => Some(Cause::Error),
             },
             duration: took,
-            error: fault.as_deref().map(open_text),
-            error_detail: fault,
+            error: fault.as_ref().map(|(_, detail)| open_text(detail)),
+            error_detail: fault.map(|(_, detail)| detail),
             refused_fields: std::mem::take(&mut self.refused),
             tokens: answer.tokens,
         };
@@ -355,23 +363,37 @@ async fn ask_within(timer: &dyn Timer, handler: &dyn Handler, call: Call<'_>) ->
     .await
 }
 
+/// Handlers that read JSON cannot give a change without end, those of other makers can.
+fn with_bounded_change(mut answer: Answer) -> Result<Answer, Fault> {
+    if let Some(change) = answer.updated_input.take() {
+        let why = "its change nests too deep";
+        answer.updated_input = Some(depth::bounded_members(change).ok_or_else(|| Fault::failed(why, why))?);
+    }
+    Ok(answer)
+}
+
 /// Reads the handler's words. Whatever is no decision is a fault; at points that decide nothing, silence is fine.
 fn judged(result: Result<Answer, Fault>, took: Duration, stage: Stage) -> Outcome {
+    let fault = |why: &'static str, detail: String| Some((Why::from(why), detail));
+    let late = |detail: &str| fault("it gave no answer in time", detail.to_owned());
     let (decision, answer, fault) = match result {
         Ok(answer) => match (answer.decision.as_deref(), stage) {
             (Some("allow"), _) | (None, Stage::Shape | Stage::Watch) => (Decision::Allow, answer, None),
             (Some("block"), _) => (Decision::Block, answer, None),
             (Some("timeout"), _) => {
-                (Decision::Timeout, answer, Some("the handler says that it ran out of time".into()))
+                (Decision::Timeout, answer, late("the handler says that it ran out of time"))
             }
             (Some(word), _) => {
-                let fault = format!("`{}` is no decision; expected allow or block", short(word));
-                (Decision::Error, answer, Some(fault))
+                let detail = format!("`{}` is no decision; expected allow or block", short(word));
+                (Decision::Error, answer, fault("its answer is no decision", detail))
             }
-            (None, Stage::Gate) => (Decision::Error, answer, Some("the answer has no decision".into())),
+            (None, Stage::Gate) => {
+                let fault = fault("its answer has no decision", "the answer has no decision".into());
+                (Decision::Error, answer, fault)
+            }
         },
-        Err(Fault::Timeout) => (Decision::Timeout, Answer::default(), Some("no answer in time".into())),
-        Err(Fault::Failed(text)) => (Decision::Error, Answer::default(), Some(text)),
+        Err(Fault::Timeout) => (Decision::Timeout, Answer::default(), late("no answer in time")),
+        Err(Fault::Failed { why, detail }) => (Decision::Error, Answer::default(), Some((why, detail))),
     };
     Outcome { decision, answer, fault, took }
 }
@@ -380,14 +402,18 @@ fn short(word: &str) -> String {
     word.chars().take(40).collect()
 }
 
-/// The reason for a block that no hook decided. It does not carry the fault's text, which may hold secrets.
+/// The reason for a block that no hook decided. It names the kind of fault and does not carry its text, which may
+/// hold secrets.
 fn no_verdict(hook: &Hook, outcome: &Outcome) -> (String, Cause) {
     match outcome.decision {
         Decision::Timeout => {
             let took = outcome.took.as_millis();
             (format!("blocked because hook {} gave no answer in time ({took} ms)", hook.name), Cause::Timeout)
         }
-        _ => (format!("blocked because hook {} failed; its record tells why", hook.name), Cause::Error),
+        _ => {
+            let why = outcome.fault.as_ref().map_or(Why::from("it gave no verdict"), |(why, _)| *why);
+            (format!("blocked because hook {} failed: {why}", hook.name), Cause::Error)
+        }
     }
 }
 

@@ -5,6 +5,7 @@ use crate::future::BoxFuture;
 use crate::word::{Word, words};
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
+use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -194,9 +195,50 @@ pub enum Fault {
     /// It took too long.
     #[error("no answer in time")]
     Timeout,
-    /// It failed. The text may hold secrets: it is redacted before it is kept.
-    #[error("{0}")]
-    Failed(String),
+    /// It failed.
+    #[error("{detail}")]
+    Failed {
+        /// What kind of failure, for the reason of a block: the model and the user read it.
+        why: Why,
+        /// What happened, for the record. May hold secrets: it is redacted before it is kept in the open.
+        detail: String,
+    },
+}
+
+/// A kind of failure in words that can hold nothing from outside: text of this program, and at most a number.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Why {
+    words: &'static str,
+    number: Option<i64>,
+}
+
+impl Why {
+    /// Words that end in a number, such as an exit code.
+    pub const fn numbered(words: &'static str, number: i64) -> Why {
+        Why { words, number: Some(number) }
+    }
+}
+
+impl From<&'static str> for Why {
+    fn from(words: &'static str) -> Why {
+        Why { words, number: None }
+    }
+}
+
+impl fmt::Display for Why {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.number {
+            Some(number) => write!(f, "{} {number}", self.words),
+            None => f.write_str(self.words),
+        }
+    }
+}
+
+impl Fault {
+    /// A failure: of which kind, and what happened.
+    pub fn failed(why: impl Into<Why>, detail: impl Into<String>) -> Fault {
+        Fault::Failed { why: why.into(), detail: detail.into() }
+    }
 }
 
 impl Answer {

@@ -31,6 +31,7 @@ pub mod session;
 pub mod set;
 
 pub mod canonical;
+pub mod depth;
 pub mod gate;
 mod guard;
 pub mod record;

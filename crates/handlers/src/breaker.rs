@@ -65,10 +65,11 @@ impl Breaker {
             if now < until || state.trying {
                 let faults = state.faults;
                 let left = until.saturating_duration_since(now).as_secs_f32();
-                return Err(Fault::Failed(format!(
+                let detail = format!(
                     "not tried, after {faults} faults in a row; the next try is in {left:.1} s. The last fault: {}",
                     state.last
-                )));
+                );
+                return Err(Fault::failed("it rests after too many faults in a row", detail));
             }
             state.trying = true;
         }
@@ -152,7 +153,7 @@ mod tests {
     }
 
     fn fault() -> Result<Answer, Fault> {
-        Err(Fault::Failed("x".into()))
+        Err(Fault::failed("it failed", "x"))
     }
 
     fn said(word: &str) -> Result<Answer, Fault> {

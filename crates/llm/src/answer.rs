@@ -48,6 +48,20 @@ impl Answer {
         Ok(answer)
     }
 
+    /// Reads a stream to its end, unless the answer gets longer than this many bytes.
+    ///
+    /// # Errors
+    /// As [`Answer::collect`], and [`Error::TooLarge`].
+    pub async fn collect_at_most(mut stream: DeltaStream, bytes: usize) -> Result<Answer, Error> {
+        let (mut answer, mut left) = (Answer::default(), bytes);
+        while let Some(delta) = stream.next().await {
+            let delta = delta?;
+            left = left.checked_sub(size(&delta)).ok_or(Error::TooLarge { limit: bytes })?;
+            answer.push(delta);
+        }
+        Ok(answer)
+    }
+
     /// Adds one piece. `message` is up to date afterwards.
     pub fn push(&mut self, delta: Delta) {
         match delta {
@@ -94,6 +108,22 @@ impl Answer {
             call.arguments.push_str(arguments);
         }
     }
+}
+
+/// What a piece takes in memory, roughly; no piece takes nothing.
+fn size(delta: &Delta) -> usize {
+    let text = match delta {
+        Delta::Content(text) | Delta::Reasoning(text) | Delta::Other(text) => text.len(),
+        Delta::ReasoningSignature(mark) => [&mark.signature, &mark.redacted]
+            .into_iter()
+            .flatten()
+            .fold(mark.text.len(), |sum, text| sum.saturating_add(text.len())),
+        Delta::ToolCall { id, name, arguments, .. } => {
+            [id, name].into_iter().flatten().fold(arguments.len(), |sum, text| sum.saturating_add(text.len()))
+        }
+        Delta::Usage(_) | Delta::Finish(_) => 0,
+    };
+    text.saturating_add(8)
 }
 
 #[cfg(test)]

@@ -61,7 +61,7 @@ pub enum Error {
         excerpt: String,
     },
     /// One event, or a whole answer, is larger than the limit.
-    #[error("one event of the answer is larger than {limit} bytes")]
+    #[error("the answer, or one event of it, is larger than {limit} bytes")]
     TooLarge {
         /// The limit in bytes.
         limit: usize,

@@ -127,7 +127,7 @@ impl Handler for Stub {
                 tokio::time::sleep(Duration::from_millis(ms)).await;
             }
             if let Some(error) = text("error") {
-                return Err(Fault::Failed(error));
+                return Err(Fault::failed("it failed", error));
             }
             Ok(Answer {
                 decision: text("decision"),

@@ -153,7 +153,9 @@ fn ask(source: &str, event: &Value, time: u64, memory: u64) -> Result<Seen, Stri
         Err(Fault::Timeout) => {
             Seen { decision: "timeout".into(), answer: Answer::default(), error: String::new() }
         }
-        Err(Fault::Failed(error)) => Seen { decision: "error".into(), answer: Answer::default(), error },
+        Err(Fault::Failed { detail, .. }) => {
+            Seen { decision: "error".into(), answer: Answer::default(), error: detail }
+        }
     })
 }
 

@@ -76,8 +76,8 @@ impl Handler for CommandHandler {
     fn ask<'a>(&'a self, call: Call<'a>) -> BoxFuture<'a, Result<Answer, Fault>> {
         Box::pin(async move {
             let place = self.commands.places.clone().acquire_owned().await;
-            let place = place.map_err(|_| Fault::Failed("no more commands are started".into()))?;
-            let ended = run::run(&self.start, call.json.as_bytes(), place).await.map_err(Fault::Failed)?;
+            let closed = |_| Fault::failed("it could not be started", "no more commands are started");
+            let ended = run::run(&self.start, call.json.as_bytes(), place.map_err(closed)?).await?;
             verdict::of(&self.start.shown, call.facts.point().stage(), &ended)
         })
     }

@@ -2,6 +2,7 @@
 
 use super::family::Family;
 use super::start::Start;
+use hookgate_core::handler::Fault;
 use std::process::ExitStatus;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::process::{ChildStderr, ChildStdin, ChildStdout};
@@ -26,16 +27,14 @@ pub(super) struct Ended {
 }
 
 /// Starts a program, feeds it and waits for its end. Whatever it started ends with it, or with this future.
-pub(super) async fn run(start: &Start, input: &[u8], place: OwnedSemaphorePermit) -> Result<Ended, String> {
+pub(super) async fn run(start: &Start, input: &[u8], place: OwnedSemaphorePermit) -> Result<Ended, Fault> {
     let (mut child, mark) = start.spawn(&format!("{:032x}", fastrand::u128(..))).await?;
     let mut pipes = Pipes::new(&mut child, input);
     let mut family = Family::new(child, mark, place);
     let flood = |_: Flood| {
-        format!(
-            "`{}` was stopped: more than {} KiB on stdout is no verdict",
-            start.shown,
-            LONGEST_STDOUT / 1024
-        )
+        let most = LONGEST_STDOUT / 1024;
+        let detail = format!("`{}` was stopped: more than {most} KiB on stdout is no verdict", start.shown);
+        Fault::failed("it was stopped because it wrote too much", detail)
     };
     let status = loop {
         tokio::select! {
@@ -44,7 +43,8 @@ pub(super) async fn run(start: &Start, input: &[u8], place: OwnedSemaphorePermit
             moved = pipes.step() => moved.map_err(flood)?,
         }
     };
-    let status = status.map_err(|error| format!("`{}` was lost: {error}", start.shown))?;
+    let lost = |error| Fault::failed("its program was lost", format!("`{}` was lost: {error}", start.shown));
+    let status = status.map_err(lost)?;
     // the verdict is complete when the program ends; a child of it may hold the pipes open for ever
     let drained = pipes.drain();
     drop(family);

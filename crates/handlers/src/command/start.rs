@@ -1,7 +1,8 @@
 //! What a command handler starts, with which environment and where.
 
 use crate::said::cut;
-use hookgate_core::handler::CommandStart;
+use hookgate_core::handler::{CommandStart, Fault};
+use rustix::io::Errno;
 use std::ffi::{OsStr, OsString};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
@@ -80,7 +81,7 @@ impl Start {
 
     /// Starts it as the leader of its own process group, with three pipes. `mark` is a value that no other call has;
     /// the pair as it stands in the environment comes back.
-    pub(super) async fn spawn(&self, mark: &str) -> Result<(Child, String), String> {
+    pub(super) async fn spawn(&self, mark: &str) -> Result<(Child, String), Fault> {
         let program = self.program()?;
         let mut command = Command::new(&program);
         command.args(&self.args).current_dir(&self.cwd).env_clear().env("PATH", &self.path).env(MARK, mark);
@@ -107,7 +108,7 @@ impl Start {
     }
 
     /// The program's file: with a slash in its name from the hook's folder, else from the search path.
-    fn program(&self) -> Result<PathBuf, String> {
+    fn program(&self) -> Result<PathBuf, Fault> {
         if self.name.contains('/') {
             return Ok(self.folder.join(&self.name));
         }
@@ -116,26 +117,44 @@ impl Start {
         };
         let places = std::env::split_paths(&self.path).map(|place| place.join(&self.name));
         places.into_iter().find(runs).ok_or_else(|| {
-            format!("the program `{}` is nowhere on the PATH ({})", self.name, self.path.to_string_lossy())
+            let path = self.path.to_string_lossy();
+            let detail = format!("the program `{}` is nowhere on the PATH ({path})", self.name);
+            Fault::failed("its program does not exist", detail)
         })
     }
 
-    fn explain(&self, program: &Path, error: &std::io::Error) -> String {
+    fn explain(&self, program: &Path, error: &std::io::Error) -> Fault {
         let text = error.to_string();
         let text = text.split(" (os error").next().unwrap_or_default().to_lowercase();
         let shown = program.display();
         match error.kind() {
-            std::io::ErrorKind::NotFound if !self.cwd.is_dir() => {
-                format!("the working directory `{}` does not exist", self.cwd.display())
+            std::io::ErrorKind::NotFound if !self.cwd.is_dir() => Fault::failed(
+                "its working directory does not exist",
+                format!("the working directory `{}` does not exist", self.cwd.display()),
+            ),
+            std::io::ErrorKind::NotFound if program.exists() => Fault::failed(
+                "its program's interpreter does not exist",
+                format!("`{shown}` cannot be started: the interpreter in its first line does not exist"),
+            ),
+            std::io::ErrorKind::NotFound => {
+                Fault::failed("its program does not exist", format!("`{shown}` cannot be started: {text}"))
             }
-            std::io::ErrorKind::NotFound if program.exists() => {
-                format!("`{shown}` cannot be started: the interpreter in its first line does not exist")
-            }
-            std::io::ErrorKind::PermissionDenied if program.is_file() => {
-                format!("`{shown}` cannot be started: {text}; is it executable (chmod +x)?")
-            }
-            _ => format!("`{shown}` cannot be started: {text}"),
+            std::io::ErrorKind::PermissionDenied if program.is_file() => Fault::failed(
+                "its program may not be run",
+                format!("`{shown}` cannot be started: {text}; is it executable (chmod +x)?"),
+            ),
+            _ => Fault::failed(scarce(error), format!("`{shown}` cannot be started: {text}")),
         }
+    }
+}
+
+/// What the system ran out of, where that is why nothing can be started.
+fn scarce(error: &std::io::Error) -> &'static str {
+    match Errno::from_io_error(error) {
+        Some(Errno::MFILE | Errno::NFILE) => "it could not be started: there are too many open files",
+        Some(Errno::AGAIN) => "it could not be started: there are too many processes",
+        Some(Errno::NOMEM) => "it could not be started: there is no memory left",
+        _ => "it could not be started",
     }
 }
 

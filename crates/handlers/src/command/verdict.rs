@@ -2,7 +2,7 @@
 
 use super::run::Ended;
 use crate::said::{self, Found, cut};
-use hookgate_core::handler::{Answer, Fault};
+use hookgate_core::handler::{Answer, Fault, Why};
 use hookgate_core::point::Stage;
 use std::os::unix::process::ExitStatusExt;
 
@@ -18,13 +18,18 @@ pub(super) fn of(name: &str, stage: Stage, ended: &Ended) -> Result<Answer, Faul
             Stage::Watch => Ok(Answer::default()),
         },
         Some(2) => Ok(block(ended)),
-        Some(code) => Err(format!("`{name}` ended with exit code {code}{}", last_words(&ended.stderr))),
+        Some(code) => Err(Fault::failed(
+            Why::numbered("its program ended with exit code", code.into()),
+            format!("`{name}` ended with exit code {code}{}", last_words(&ended.stderr)),
+        )),
         None => {
             let signal = ended.status.signal().unwrap_or_default();
-            Err(format!("`{name}` was ended by signal {signal}{}", last_words(&ended.stderr)))
+            Err(Fault::failed(
+                Why::numbered("its program was ended by signal", signal.into()),
+                format!("`{name}` was ended by signal {signal}{}", last_words(&ended.stderr)),
+            ))
         }
-    }
-    .map_err(Fault::Failed)?;
+    }?;
     for text in [ended.stderr.trim_end(), if stage == Stage::Watch { ended.stdout.trim_end() } else { "" }] {
         if !text.is_empty() {
             let text = cut(text, 4 * 1024);
@@ -48,14 +53,15 @@ fn block(ended: &Ended) -> Answer {
 }
 
 /// Exit code 0 at a gate: nothing is an allow, JSON decides, other text is a fault.
-fn gate(name: &str, stdout: &str) -> Result<Answer, String> {
+fn gate(name: &str, stdout: &str) -> Result<Answer, Fault> {
     if stdout.trim().is_empty() {
         return Ok(Answer::with_decision("allow"));
     }
     let found = said::find(stdout);
     let Found { noise, answers, .. } = &found;
     let odd = *noise || answers.len() > 1;
-    match found.strictest().map_err(|why| format!("stdout of `{name}` is no verdict: {why}"))? {
+    let broken = |why| no_verdict(format!("stdout of `{name}` is no verdict: {why}"));
+    match found.strictest().map_err(broken)? {
         Some(mut answer) => {
             if odd {
                 answer.console =
@@ -65,25 +71,29 @@ fn gate(name: &str, stdout: &str) -> Result<Answer, String> {
         }
         None => {
             let text = cut(stdout.trim(), EXCERPT);
-            Err(format!(
+            Err(no_verdict(format!(
                 "stdout of `{name}` is no verdict: expected JSON with a `decision`, or nothing; found {text:?}"
-            ))
+            )))
         }
     }
 }
 
 /// Exit code 0 at pre_response: an object that says what to add, else the text itself.
-fn shape(name: &str, stdout: &str) -> Result<Answer, String> {
+fn shape(name: &str, stdout: &str) -> Result<Answer, Fault> {
     let text = stdout.trim_end_matches(['\n', '\r']);
     match said::whole(text) {
         Ok(answer) if answer.decision.is_some() || !answer.additions.is_empty() => Ok(answer),
         Err(why)
             if text.trim_start().strip_prefix('{').is_some_and(|rest| rest.trim_start().starts_with('"')) =>
         {
-            Err(format!("stdout of `{name}` {why}"))
+            Err(Fault::failed("its output is JSON that cannot be read", format!("stdout of `{name}` {why}")))
         }
         _ => Ok(Answer { additions: vec![(None, text.to_owned())], ..Answer::default() }),
     }
+}
+
+fn no_verdict(detail: String) -> Fault {
+    Fault::failed("its output is no verdict", detail)
 }
 
 /// The last line of stderr says most; the whole follows for whoever may see it.

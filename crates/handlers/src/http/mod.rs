@@ -129,7 +129,7 @@ impl HttpHandler {
             let left = deadline.saturating_duration_since(Instant::now());
             match pause.filter(|pause| pause.saturating_add(LEAST_TIME) < left) {
                 Some(pause) => tokio::time::sleep(pause).await,
-                None => return Err(Fault::Failed(self.told(&miss, tries))),
+                None => return Err(Fault::failed(miss.why, self.told(&miss, tries))),
             }
             tries += 1;
         }
@@ -154,7 +154,7 @@ impl HttpHandler {
         let host = self.url.host_str().unwrap_or_default();
         let port = self.url.port().map(|port| format!(":{port}")).unwrap_or_default();
         let times = if tries > 1 { format!(" (asked {tries} times)") } else { String::new() };
-        format!("{host}{port}: {}{times}", miss.why)
+        format!("{host}{port}: {}{times}", miss.detail)
     }
 }
 

@@ -2,6 +2,8 @@
 
 use crate::address::{self, CheckedResolver, Lookup, SystemLookup};
 use reqwest::{Client, Url, redirect};
+use rustls::pki_types::CertificateDer;
+use rustls::pki_types::pem::PemObject;
 use rustls::{ClientConfig, RootCertStore};
 use rustls_platform_verifier::BuilderVerifierExt;
 use std::sync::Arc;
@@ -39,7 +41,21 @@ impl Network {
         }
     }
 
-    pub(super) fn build(
+    /// The same, and these certificates (PEM) are trusted instead of the system's.
+    ///
+    /// # Errors
+    /// One of them cannot be read, or no client can be made.
+    pub fn trusting(lookup: Arc<dyn Lookup>, pem: &str) -> Result<Network, String> {
+        let mut roots = RootCertStore::empty();
+        for certificate in CertificateDer::pem_slice_iter(pem.as_bytes()) {
+            let certificate =
+                certificate.map_err(|error| format!("a certificate cannot be read: {error}"))?;
+            roots.add(certificate).map_err(|error| format!("a certificate cannot be trusted: {error}"))?;
+        }
+        Network::build(lookup, tls_with(roots)?, None)
+    }
+
+    fn build(
         lookup: Arc<dyn Lookup>,
         tls: ClientConfig,
         tls_fault: Option<String>,
@@ -106,7 +122,7 @@ fn platform_tls() -> Result<ClientConfig, String> {
 }
 
 /// TLS that trusts these certificates and no others.
-pub(super) fn tls_with(roots: RootCertStore) -> Result<ClientConfig, String> {
+fn tls_with(roots: RootCertStore) -> Result<ClientConfig, String> {
     let provider = Arc::new(rustls::crypto::ring::default_provider());
     let builder = ClientConfig::builder_with_provider(provider)
         .with_safe_default_protocol_versions()

@@ -2,10 +2,11 @@
 
 use crate::address::Refused;
 use crate::said::{self, cut};
-use hookgate_core::handler::Answer;
+use hookgate_core::handler::{Answer, Why};
 use hookgate_core::point::Stage;
 use reqwest::Response;
 use reqwest::header::{CONTENT_ENCODING, CONTENT_TYPE, HeaderMap, RETRY_AFTER};
+use rustix::io::Errno;
 use std::time::{Duration, SystemTime};
 
 /// More is no verdict.
@@ -14,8 +15,10 @@ const LONGEST_BODY: usize = 64 * 1024;
 /// A request that brought no answer.
 #[derive(Debug)]
 pub(super) struct Miss {
-    /// Why.
-    pub(super) why: String,
+    /// Of which kind.
+    pub(super) why: Why,
+    /// What happened.
+    pub(super) detail: String,
     /// Whether the same request may do better.
     pub(super) again: Again,
 }
@@ -32,19 +35,23 @@ pub(super) enum Again {
 }
 
 impl Miss {
-    pub(super) fn never(why: impl Into<String>) -> Miss {
-        Miss { why: why.into(), again: Again::Never }
+    pub(super) fn never(why: &'static str, detail: impl Into<String>) -> Miss {
+        Miss { why: why.into(), detail: detail.into(), again: Again::Never }
     }
 
     /// A request that did not come through.
     pub(super) fn unsent(error: &reqwest::Error) -> Miss {
+        let mut why = if error.is_connect() { NO_CONNECTION } else { NO_REPLY };
         let mut cause: &(dyn std::error::Error + 'static) = error;
         loop {
             if let Some(refused) = cause.downcast_ref::<Refused>() {
-                return Miss::never(refused.to_string());
+                return Miss::never("its address is not allowed", refused.to_string());
             }
             if let Some(tls) = cause.downcast_ref::<rustls::Error>() {
-                return Miss::never(format!("TLS failed: {tls}"));
+                return Miss::never(tls_words(tls), format!("TLS failed: {tls}"));
+            }
+            if let Some(io) = cause.downcast_ref::<std::io::Error>() {
+                why = io_words(io).unwrap_or(why);
             }
             match inner(cause) {
                 Some(deeper) => cause = deeper,
@@ -53,7 +60,33 @@ impl Miss {
         }
         let text = cause.to_string();
         let text = text.split(" (os error").next().unwrap_or_default().to_lowercase();
-        Miss { why: text, again: Again::Perhaps }
+        Miss { why: why.into(), detail: text, again: Again::Perhaps }
+    }
+}
+
+const NO_CONNECTION: &str = "no connection could be made";
+const NO_REPLY: &str = "it gave no HTTP reply";
+
+fn tls_words(error: &rustls::Error) -> &'static str {
+    use rustls::CertificateError::{Expired, ExpiredContext};
+    match error {
+        rustls::Error::InvalidCertificate(Expired | ExpiredContext { .. }) => "its certificate has expired",
+        rustls::Error::InvalidCertificate(_) => "its certificate is not accepted",
+        _ => "TLS failed",
+    }
+}
+
+fn io_words(error: &std::io::Error) -> Option<&'static str> {
+    use std::io::ErrorKind::{
+        BrokenPipe, ConnectionAborted, ConnectionRefused, ConnectionReset, UnexpectedEof,
+    };
+    match (error.kind(), Errno::from_io_error(error)) {
+        (_, Some(Errno::MFILE | Errno::NFILE)) => Some("there are too many open files"),
+        (ConnectionRefused, _) => Some("the connection was refused"),
+        (ConnectionReset | ConnectionAborted | BrokenPipe | UnexpectedEof, _) => {
+            Some("the connection broke off")
+        }
+        _ => None,
     }
 }
 
@@ -71,7 +104,8 @@ fn inner<'a>(error: &'a (dyn std::error::Error + 'static)) -> Option<&'a (dyn st
 pub(super) async fn read(response: Response, stage: Stage) -> Result<Answer, Miss> {
     let status = response.status();
     if status.is_redirection() {
-        return Err(Miss::never(format!("it answered {status}; redirects are not followed")));
+        let detail = format!("it answered {status}; redirects are not followed");
+        return Err(Miss::never("it answered with a redirect, and redirects are not followed", detail));
     }
     if !status.is_success() {
         let again = match (status.as_u16(), asked_wait(response.headers())) {
@@ -79,50 +113,59 @@ pub(super) async fn read(response: Response, stage: Stage) -> Result<Answer, Mis
             (408 | 429 | 500..=504, _) => Again::Perhaps,
             _ => Again::Never,
         };
-        return Err(Miss { why: format!("it answered {status}"), again });
+        let why = Why::numbered("it answered with status", status.as_u16().into());
+        return Err(Miss { why, detail: format!("it answered {status}"), again });
     }
+    match text(response).await {
+        // whoever is only told something need not answer
+        Ok(text) if stage == Stage::Watch => Ok(said::whole(&text).unwrap_or_default()),
+        Err(_) if stage == Stage::Watch => Ok(Answer::default()),
+        Ok(text) if text.trim().is_empty() => match stage {
+            Stage::Shape | Stage::Watch => Ok(Answer::default()),
+            Stage::Gate => {
+                let detail = format!("it answered {status} with nothing, and nothing is no verdict");
+                Err(Miss::never("its reply is empty", detail))
+            }
+        },
+        Ok(text) => said::whole(&text).map_err(|why| {
+            let excerpt = cut(text.trim(), 120);
+            Miss::never("its reply is no verdict", format!("its reply {why}: {excerpt:?}"))
+        }),
+        Err(miss) => Err(miss),
+    }
+}
+
+/// The text of a reply.
+async fn text(response: Response) -> Result<String, Miss> {
     let header =
         |name| response.headers().get(name).map(|v| String::from_utf8_lossy(v.as_bytes()).to_lowercase());
     let kind = header(CONTENT_TYPE).unwrap_or_default();
     if let Some(encoding) = header(CONTENT_ENCODING).filter(|encoding| encoding != "identity") {
-        return watched(stage, format!("its reply is compressed ({encoding}), which was not asked for"));
+        let detail = format!("its reply is compressed ({encoding}), which was not asked for");
+        return Err(Miss::never("its reply is compressed, which was not asked for", detail));
     }
-    let text = match body(response).await {
-        Ok(text) => text,
-        Err(why) => return watched(stage, why),
-    };
+    let text = body(response).await?;
     if kind.contains("html") {
-        return watched(stage, "it answered with a web page, which is no verdict".into());
+        let detail = "it answered with a web page, which is no verdict";
+        return Err(Miss::never(detail, detail));
     }
-    match stage {
-        // whoever is only told something need not answer
-        Stage::Watch => Ok(said::whole(&text).unwrap_or_default()),
-        Stage::Shape if text.trim().is_empty() => Ok(Answer::default()),
-        Stage::Gate if text.trim().is_empty() => {
-            Err(Miss::never(format!("it answered {status} with nothing, and nothing is no verdict")))
-        }
-        Stage::Gate | Stage::Shape => {
-            let excerpt = cut(text.trim(), 120);
-            said::whole(&text).map_err(|why| Miss::never(format!("its reply {why}: {excerpt:?}")))
-        }
-    }
+    Ok(text)
 }
 
-/// At a watched event a success is a success, whatever its body.
-fn watched(stage: Stage, why: String) -> Result<Answer, Miss> {
-    if stage == Stage::Watch { Ok(Answer::default()) } else { Err(Miss::never(why)) }
-}
-
-async fn body(mut response: Response) -> Result<String, String> {
+async fn body(mut response: Response) -> Result<String, Miss> {
     let mut bytes = Vec::new();
     loop {
         match response.chunk().await {
             Ok(None) => return Ok(String::from_utf8_lossy(&bytes).into_owned()),
             Ok(Some(chunk)) => bytes.extend_from_slice(&chunk),
-            Err(error) => return Err(format!("its reply broke off: {}", Miss::unsent(&error).why)),
+            Err(error) => {
+                let detail = format!("its reply broke off: {}", Miss::unsent(&error).detail);
+                return Err(Miss::never("its reply broke off", detail));
+            }
         }
         if bytes.len() > LONGEST_BODY {
-            return Err(format!("its reply is longer than {} KiB", LONGEST_BODY / 1024));
+            let detail = format!("its reply is longer than {} KiB", LONGEST_BODY / 1024);
+            return Err(Miss::never("its reply is too long", detail));
         }
     }
 }

@@ -3,8 +3,6 @@
 use super::*;
 use crate::address::Lookup;
 use hookgate_core::facts::{Facts, GateEvent, Head, LifeEvent, ShapeEvent};
-use rustls::pki_types::pem::PemObject;
-use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use serde_json::json;
 use std::net::IpAddr;
 use std::sync::Mutex;
@@ -346,47 +344,6 @@ async fn a_name_that_changes_its_mind_is_checked_each_time() {
     ask(&bound, At::Gate, 2000).await.unwrap();
     assert_eq!(*names.1.lock().unwrap(), 1, "what was checked is what was connected to");
     assert!(check_url(&url, true, &*names).await.unwrap_err().contains("metadata"));
-}
-
-/// A TLS server with this certificate that no client should trust.
-async fn tls_server(certificate: CertificateDer<'static>) -> String {
-    let key = PrivateKeyDer::from_pem_slice(include_bytes!("../../tests/data/server.key")).unwrap();
-    let provider = Arc::new(rustls::crypto::ring::default_provider());
-    let config = rustls::ServerConfig::builder_with_provider(provider)
-        .with_safe_default_protocol_versions()
-        .unwrap()
-        .with_no_client_auth()
-        .with_single_cert(vec![certificate], key)
-        .unwrap();
-    let acceptor = tokio_rustls::TlsAcceptor::from(Arc::new(config));
-    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let url = format!("https://hooks.test:{}/", listener.local_addr().unwrap().port());
-    tokio::spawn(async move {
-        loop {
-            let (socket, _) = listener.accept().await.unwrap();
-            assert!(acceptor.accept(socket).await.is_err());
-        }
-    });
-    url
-}
-
-#[tokio::test]
-async fn certificates_are_checked() {
-    let expired = CertificateDer::from_pem_slice(include_bytes!("../../tests/data/expired.pem")).unwrap();
-    let unknown = CertificateDer::from_pem_slice(include_bytes!("../../tests/data/self-signed.pem")).unwrap();
-    for (certificate, trusted, words) in
-        [(expired, true, "certificate expired"), (unknown, false, "UnknownIssuer")]
-    {
-        let mut roots = rustls::RootCertStore::empty();
-        if trusted {
-            roots.add(certificate.clone()).unwrap();
-        }
-        let url = tls_server(certificate).await;
-        let tls = network::tls_with(roots).unwrap();
-        let network = Network::build(Names::new(&["127.0.0.1"]), tls, None).unwrap();
-        let handler = HttpHandler::new(&network, &url, &BTreeMap::new(), None, true).unwrap();
-        fails(ask(&handler, At::Gate, 2000).await, words);
-    }
 }
 
 #[test]

@@ -9,7 +9,7 @@
 //! | several verdicts | the strictest counts |
 //! | memory | a verdict is kept for ten minutes, by hook and input; a repeated question costs nothing |
 //! | cost | at most `max_per_turn` questions (20 by default) of a hook in a turn, and the tenant's budget; both before the call. Over them is a fault, so a gate blocks. The tokens stand in the record |
-//! | size | an event of more than 128 KiB is not asked about: a fault |
+//! | size | an event of more than 128 KiB is not asked about, and of an answer no more than 256 KiB are read: a fault |
 //! | hooks | the question fires none: the model is asked directly |
 //!
 //! A model that is down again and again rests for a while, see [`crate::breaker`].
@@ -24,7 +24,7 @@ pub use spend::{Budget, TokensPerTenant, Turns, Unlimited};
 use crate::breaker::{Breaker, BreakerLimits};
 use cache::Cache;
 use hookgate_core::future::BoxFuture;
-use hookgate_core::handler::{Answer, Call, Fault, Handler, HandlerKind, HandlerSpec};
+use hookgate_core::handler::{Answer, Call, Fault, Handler, HandlerKind, HandlerSpec, Why};
 use hookgate_core::point::Point;
 use hookgate_core::record::input_hash;
 use hookgate_llm::{Error, Model, Usage};
@@ -39,6 +39,9 @@ const DEFAULT_PER_TURN: u64 = 20;
 const LONGEST_EVENT: usize = 128 * 1024;
 /// What a question costs beside the event and the policy, in tokens.
 const OVERHEAD: usize = 400;
+/// A longer answer, thoughts and all, is not read to its end.
+const LONGEST_ANSWER: usize = 256 * 1024;
+const NO_RANDOM: &str = "the system has no random numbers";
 
 /// The model that judges.
 #[derive(Clone)]
@@ -104,9 +107,10 @@ pub fn maker(
 }
 
 impl PromptHandler {
-    async fn judge(&self, call: Call<'_>) -> Result<Answer, String> {
+    async fn judge(&self, call: Call<'_>) -> Result<Answer, Fault> {
         if call.json.len() > LONGEST_EVENT {
-            return Err(format!("the event is too long to be asked about ({} KiB)", call.json.len() / 1024));
+            let detail = format!("the event is too long to be asked about ({} KiB)", call.json.len() / 1024);
+            return Err(Fault::failed("the event is too long to be asked about", detail));
         }
         let hash = input_hash(call.facts);
         if let Some(answer) = self.cache.get(&hash) {
@@ -117,8 +121,9 @@ impl PromptHandler {
         self.spending.turns.take(&head.session_id, call.hook, self.per_turn, first)?;
         let tenant = head.tenant_id.as_deref();
         let guess = tokens(call.json.len().saturating_add(self.policy.len()));
-        self.spending.budget.take(tenant, guess)?;
-        let pass = self.breaker.enter(call.within).map_err(|fault| fault.to_string())?;
+        let spent = |detail| Fault::failed("the budget for questions is used up", detail);
+        self.spending.budget.take(tenant, guess).map_err(spent)?;
+        let pass = self.breaker.enter(call.within)?;
         let asked = self.ask_model(call.json).await;
         pass.told(&asked);
         let (answer, usage) = asked?;
@@ -136,13 +141,13 @@ impl PromptHandler {
     }
 
     /// Asks, and once more without the tool if the model has none.
-    async fn ask_model(&self, event: &str) -> Result<(hookgate_llm::Message, Usage), String> {
+    async fn ask_model(&self, event: &str) -> Result<(hookgate_llm::Message, Usage), Fault> {
         loop {
             let with_tool = !self.without_tools.load(Ordering::Relaxed);
             let request = question::request(&self.policy, &self.judge.name, event, with_tool)
-                .ok_or("the system has no random numbers")?;
+                .ok_or_else(|| Fault::failed(NO_RANDOM, NO_RANDOM))?;
             let asked = match self.judge.model.stream(request).await {
-                Ok(stream) => hookgate_llm::Answer::collect(stream).await,
+                Ok(stream) => hookgate_llm::Answer::collect_at_most(stream, LONGEST_ANSWER).await,
                 Err(error) => Err(error),
             };
             match asked {
@@ -150,9 +155,27 @@ impl PromptHandler {
                 Err(error) if with_tool && knows_no_tools(&error) => {
                     self.without_tools.store(true, Ordering::Relaxed);
                 }
-                Err(error) => return Err(format!("the judge cannot be asked: {error}")),
+                Err(error) => {
+                    return Err(Fault::failed(words(&error), format!("the judge cannot be asked: {error}")));
+                }
             }
         }
+    }
+}
+
+/// What kind of failure this is.
+fn words(error: &Error) -> Why {
+    match error {
+        Error::Setup(_) => "its judge is not set up".into(),
+        Error::Connect { .. } => "no connection to its judge could be made".into(),
+        Error::Timeout { .. } => "its judge took too long".into(),
+        Error::Refused(refusal) => {
+            Why::numbered("its judge's provider answered with status", refusal.status.into())
+        }
+        Error::Provider { .. } | Error::Cut { .. } => "its judge's answer broke off".into(),
+        Error::Malformed { .. } => "its judge's answer has an unknown form".into(),
+        Error::TooLarge { .. } => "its judge's answer is too long".into(),
+        _ => "its judge failed".into(),
     }
 }
 
@@ -173,7 +196,7 @@ fn knows_no_tools(error: &Error) -> bool {
 
 impl Handler for PromptHandler {
     fn ask<'a>(&'a self, call: Call<'a>) -> BoxFuture<'a, Result<Answer, Fault>> {
-        Box::pin(async move { self.judge(call).await.map_err(Fault::Failed) })
+        Box::pin(self.judge(call))
     }
 }
 

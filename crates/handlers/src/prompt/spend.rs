@@ -1,5 +1,6 @@
 //! What questions may cost: so many a turn, so many tokens a tenant. Both are looked at before a question is asked.
 
+use hookgate_core::handler::Fault;
 use std::collections::HashMap;
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -39,12 +40,13 @@ impl Turns {
     }
 
     /// Counts one more question, unless that would be too many.
-    pub(super) fn take(&self, session: &str, hook: &Arc<str>, most: u64, first: bool) -> Result<(), String> {
+    pub(super) fn take(&self, session: &str, hook: &Arc<str>, most: u64, first: bool) -> Result<(), Fault> {
         let mut sessions = self.sessions.lock().unwrap_or_else(PoisonError::into_inner);
         if sessions.len() >= MOST_SESSIONS && !sessions.contains_key(session) {
             sessions.retain(|_, turn| turn.last.elapsed() < IDLE);
             if sessions.len() >= MOST_SESSIONS {
-                return Err("too many sessions ask questions at the same time".into());
+                let why = "too many sessions ask questions at the same time";
+                return Err(Fault::failed(why, why));
             }
         }
         let now = Instant::now();
@@ -59,7 +61,8 @@ impl Turns {
             *count = 0;
         }
         if *count >= most {
-            return Err(format!("its {most} questions of this turn are used up (max_per_turn)"));
+            let detail = format!("its {most} questions of this turn are used up (max_per_turn)");
+            return Err(Fault::failed("its questions of this turn are used up", detail));
         }
         *count = count.saturating_add(1);
         Ok(())

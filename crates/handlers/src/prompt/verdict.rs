@@ -2,18 +2,20 @@
 
 use super::question::TOOL;
 use crate::said::{self, cut};
-use hookgate_core::handler::Answer;
+use hookgate_core::handler::{Answer, Fault};
 use hookgate_llm::Message;
 
 /// The verdict of a message. Calls of the tool count, and what stands beside them does not. Without one the text is
 /// read: a block counts wherever it stands, an allow only where it is the answer and no quotation, which is alone on
 /// the last lines.
-pub(super) fn of(message: &Message) -> Result<Answer, String> {
+pub(super) fn of(message: &Message) -> Result<Answer, Fault> {
     let calls: Vec<_> = message.tool_calls.iter().filter(|call| call.name == TOOL).collect();
     if !calls.is_empty() {
         let mut verdict = None;
         for call in calls {
-            let answer = said::whole(&call.arguments).map_err(|why| format!("the judge's verdict {why}"))?;
+            let answer = said::whole(&call.arguments).map_err(|why| {
+                Fault::failed("its judge's verdict cannot be read", format!("the judge's verdict {why}"))
+            })?;
             let stricter = verdict.is_none() || answer.decision.as_deref() != Some("allow");
             if answer.decision.as_deref() == Some("block") {
                 return Ok(answer);
@@ -22,20 +24,26 @@ pub(super) fn of(message: &Message) -> Result<Answer, String> {
                 verdict = Some(answer);
             }
         }
-        return verdict.ok_or_else(|| "the judge gave no verdict".into());
+        return verdict.ok_or_else(|| no_verdict("the judge gave no verdict".into()));
     }
     let text = message.content.trim();
-    let none = || format!("the judge gave no verdict: {:?}", cut(text, 200));
+    let none = || no_verdict(format!("the judge gave no verdict: {:?}", cut(text, 200)));
     let found = said::find(text);
     let last = found.last.clone();
     let last_decides = found.answers.last().is_some_and(|answer| answer.decision.is_some());
-    let answer =
-        found.strictest().map_err(|why| format!("the judge gave no verdict: {why}"))?.ok_or_else(none)?;
+    let answer = found
+        .strictest()
+        .map_err(|why| no_verdict(format!("the judge gave no verdict: {why}")))?
+        .ok_or_else(none)?;
     let stands_alone = last_decides && alone(text, last);
     match answer.decision.as_deref() {
         Some("allow") if !stands_alone => Err(none()),
         _ => Ok(answer),
     }
+}
+
+fn no_verdict(detail: String) -> Fault {
+    Fault::failed("its judge gave no verdict", detail)
 }
 
 /// Whether nothing but the end of a code fence follows, and nothing else stands on the first line.

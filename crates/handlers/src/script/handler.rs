@@ -13,6 +13,7 @@ use std::time::{Duration, Instant};
 
 /// Memory of a script that asks for none, in MiB.
 const MEMORY: u64 = 16;
+const DIED: &str = "the script worker ended during the call";
 /// A longer event is not given to a script.
 const LONGEST_EVENT: usize = 32 << 20;
 
@@ -66,15 +67,15 @@ impl ScriptHandler {
     async fn run(&self, call: Call<'_>) -> Result<Answer, Fault> {
         let started = Instant::now();
         let deadline = started + call.within.min(self.timeout);
-        self.wrecks.allow(started).map_err(Fault::Failed)?;
+        let rests = |detail| Fault::failed("its script rests after it wrecked its workers", detail);
+        self.wrecks.allow(started).map_err(rests)?;
         if call.json.len() > LONGEST_EVENT {
-            return Err(Fault::Failed(format!(
-                "an event of {} bytes is too long for a script",
-                call.json.len()
-            )));
+            let detail = format!("an event of {} bytes is too long for a script", call.json.len());
+            return Err(Fault::failed("the event is too long for a script", detail));
         }
         if tokio::runtime::Handle::try_current().is_err() {
-            return Err(Fault::Failed("script hooks need a tokio runtime".into()));
+            let why = "script hooks need a tokio runtime";
+            return Err(Fault::failed(why, why));
         }
         let head = call.facts.head();
         let tenant: Tenant = head.tenant_id.as_deref().unwrap_or_default().into();
@@ -93,20 +94,35 @@ impl ScriptHandler {
         // the dispatcher has a clock of its own; this one is for callers who have none
         let Ok(asked) = tokio::time::timeout_at(late.into(), asked).await else { return Err(Fault::Timeout) };
         let (outcome, console) = asked.map_err(|lost| match lost {
-            Lost::NoWorker(why) => Fault::Failed(why),
-            Lost::Died => Fault::Failed("the script worker ended during the call".into()),
+            Lost::NoWorker(why) => Fault::failed("no script worker can be had", why),
+            Lost::Died => Fault::failed(DIED, DIED),
         })?;
         let stage = call.facts.point().stage();
         let answer = match outcome {
-            Outcome::Value(json) => verdict::read(&json, stage),
-            Outcome::Nothing => verdict::nothing(stage),
+            Outcome::Value(json) => {
+                verdict::read(&json, stage).map_err(|detail| ("its result is no verdict", detail))
+            }
+            Outcome::Nothing => verdict::nothing(stage).map_err(|detail| ("it returned nothing", detail)),
             Outcome::Timeout => return Err(Fault::Timeout),
-            Outcome::Failed(why) => Err(why),
+            Outcome::Failed(detail) => Err((words(&detail), detail)),
         };
         match answer {
             Ok(answer) => Ok(Answer { console, ..answer }),
-            Err(why) => Err(Fault::Failed(why.chars().take(LONGEST_ERROR).collect())),
+            Err((why, detail)) => {
+                Err(Fault::failed(why, detail.chars().take(LONGEST_ERROR).collect::<String>()))
+            }
         }
+    }
+}
+
+/// What kind of failure this is. A script that throws such a text chooses between these words, no more.
+fn words(detail: &str) -> &'static str {
+    if detail.starts_with("out of memory") {
+        "its script ran out of memory"
+    } else if detail.starts_with("the result has ") {
+        "its result is too long"
+    } else {
+        "its script failed"
     }
 }
 

@@ -15,7 +15,7 @@ use hookgate_handlers::workshop::Workshop;
 use serde_json::{Value, json};
 use std::path::Path;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 pub(crate) struct Bench {
     pub(crate) dir: tempfile::TempDir,
@@ -96,4 +96,26 @@ pub(crate) fn tool_ran() -> LifeEvent {
 
 pub(crate) fn reason(ruling: &Ruling) -> &str {
     ruling.block().map_or("(allowed)", |block| block.reason.as_str())
+}
+
+/// Living processes whose working directory is the test's.
+fn left(dir: &Path) -> Vec<String> {
+    let dir = dir.canonicalize().unwrap();
+    let mut left = Vec::new();
+    for entry in std::fs::read_dir("/proc").unwrap().flatten() {
+        if std::fs::read_link(entry.path().join("cwd")).is_ok_and(|cwd| cwd.starts_with(&dir)) {
+            let line = std::fs::read(entry.path().join("cmdline")).unwrap_or_default();
+            left.push(String::from_utf8_lossy(&line).replace('\0', " "));
+        }
+    }
+    left
+}
+
+#[track_caller]
+pub(crate) fn all_gone(dir: &Path) {
+    let began = Instant::now();
+    while !left(dir).is_empty() {
+        assert!(began.elapsed() < Duration::from_secs(1), "left: {:?}", left(dir));
+        std::thread::sleep(Duration::from_millis(5));
+    }
 }

@@ -1,4 +1,4 @@
-use crate::bench::{Bench, load, reason};
+use crate::bench::{Bench, all_gone, load, reason};
 use hookgate_core::handler::HandlerType;
 use hookgate_handlers::command::{self, Commands};
 use hookgate_handlers::workshop::Workshop;
@@ -33,28 +33,6 @@ fn write(dir: &Path, name: &str, text: &str) {
 fn shell(line: &str) -> Bench {
     let hook = json!({"id": "c", "event": "pre_tool_use", "handler": {"type": "command", "shell": line}});
     Bench::new(tempfile::tempdir().unwrap(), &workshop(), &hook)
-}
-
-/// Living processes whose working directory is the test's.
-fn left(dir: &Path) -> Vec<String> {
-    let dir = dir.canonicalize().unwrap();
-    let mut left = Vec::new();
-    for entry in std::fs::read_dir("/proc").unwrap().flatten() {
-        if std::fs::read_link(entry.path().join("cwd")).is_ok_and(|cwd| cwd.starts_with(&dir)) {
-            let line = std::fs::read(entry.path().join("cmdline")).unwrap_or_default();
-            left.push(String::from_utf8_lossy(&line).replace('\0', " "));
-        }
-    }
-    left
-}
-
-#[track_caller]
-fn all_gone(dir: &Path) {
-    let began = Instant::now();
-    while !left(dir).is_empty() {
-        assert!(began.elapsed() < Duration::from_secs(1), "left: {:?}", left(dir));
-        std::thread::sleep(Duration::from_millis(5));
-    }
 }
 
 #[tokio::test]

@@ -11,5 +11,6 @@
 
 mod bench;
 mod command;
+mod faults;
 mod prompt;
 mod watchers;

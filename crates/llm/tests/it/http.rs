@@ -330,7 +330,7 @@ async fn events_have_a_limit() {
     .await;
     let client = client(&server).event_limit(1000).build().unwrap();
     let (_, error) = ask(&client).await;
-    assert_eq!(error.unwrap().to_string(), "one event of the answer is larger than 1000 bytes");
+    assert_eq!(error.unwrap().to_string(), "the answer, or one event of it, is larger than 1000 bytes");
 }
 
 #[tokio::test]

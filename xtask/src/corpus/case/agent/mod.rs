@@ -1,9 +1,12 @@
 //! Cases with agent hooks: the real chain with real handlers, programs and servers on loopback.
 
 mod expect;
+mod gzip;
 mod judge;
+mod names;
 mod servers;
 mod steps;
+mod tls;
 mod world;
 
 use super::super::{Verdict, stand_in};

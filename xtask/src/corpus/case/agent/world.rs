@@ -2,9 +2,9 @@
 
 use super::super::super::stand_in;
 use super::judge::Judge;
+use super::names::Names;
 use super::servers::Servers;
-use futures_util::FutureExt;
-use futures_util::future::BoxFuture;
+use super::tls;
 use hookgate_core::action::ActionKinds;
 use hookgate_core::define::{self, Problem};
 use hookgate_core::dispatch::Dispatcher;
@@ -13,7 +13,6 @@ use hookgate_core::handler::HandlerType;
 use hookgate_core::hook::Source;
 use hookgate_core::record::Memory;
 use hookgate_core::set::HookSet;
-use hookgate_handlers::address::Lookup;
 use hookgate_handlers::clock::TokioTimer;
 use hookgate_handlers::command::{self, Commands};
 use hookgate_handlers::folder::Loaded;
@@ -21,9 +20,7 @@ use hookgate_handlers::http::{self, Network};
 use hookgate_handlers::prompt::{self, Spending};
 use hookgate_handlers::watchers::{Limits, Watchers};
 use hookgate_handlers::workshop::Workshop;
-use serde_json::{Map, Value, json};
-use std::collections::HashMap;
-use std::net::IpAddr;
+use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -45,17 +42,6 @@ pub(super) struct World {
     pub(super) load_warnings: Vec<String>,
 }
 
-/// The names of a case; nobody else is asked.
-#[derive(Debug, Default)]
-pub(super) struct Names(HashMap<String, Vec<IpAddr>>);
-
-impl Lookup for Names {
-    fn lookup<'a>(&'a self, name: &'a str) -> BoxFuture<'a, std::io::Result<Vec<IpAddr>>> {
-        let found = self.0.get(name).cloned();
-        async move { found.ok_or_else(|| std::io::Error::other("no such name in this case")) }.boxed()
-    }
-}
-
 impl World {
     pub(super) async fn new(setup: &Value) -> Result<World, String> {
         let dir = tempfile::tempdir().map_err(|error| error.to_string())?;
@@ -63,9 +49,6 @@ impl World {
         lay_out(setup, dir.path(), &dir_name)?;
         let servers = Servers::start(setup.get("http")).await?;
         let config = setup.get("config").cloned().unwrap_or_default();
-        if config.get("resolver_sequence").is_some() {
-            return Err("`resolver_sequence` is not built yet".into());
-        }
         let hooks = setup.get("hooks").map(|hooks| stand_in::expand(hooks, &dir_name)).transpose()?;
         let text = servers.fill(&hooks.unwrap_or_default().to_string());
         let memory = Arc::new(Memory::new(100_000));
@@ -80,7 +63,7 @@ impl World {
             dir,
             servers,
             judge: Arc::new(Judge::new(answers.unwrap_or(&Value::Null))),
-            names: Arc::new(names(config.get("resolver"))),
+            names: Arc::new(Names::new(&config)),
             allow_private: config.get("http_allow_loopback").and_then(Value::as_bool).unwrap_or(true),
             dispatcher: Dispatcher::new(HookSet::empty()),
             watchers,
@@ -173,7 +156,11 @@ impl World {
         let judges = move |name: Option<&str>| {
             Ok(prompt::Judge { model: judge.clone(), name: name.unwrap_or("judge").to_owned() })
         };
-        let network = Network::with_lookup(self.names.clone())?;
+        let network = if self.servers.speak_tls {
+            Network::trusting(self.names.clone(), &tls::trusted())?
+        } else {
+            Network::with_lookup(self.names.clone())?
+        };
         let workshop = Workshop::empty()
             .with(HandlerType::Command, command::maker(Commands::default()))
             .with(HandlerType::Http, http::maker(network))
@@ -187,15 +174,6 @@ fn with_scripts(workshop: Workshop) -> Workshop {
         Ok(pool) => workshop.with(HandlerType::Script, hookgate_handlers::script::maker(pool)),
         Err(_) => workshop,
     }
-}
-
-fn names(resolver: Option<&Value>) -> Names {
-    let all: Map<String, Value> = resolver.and_then(Value::as_object).cloned().unwrap_or_default();
-    let addresses = |value: &Value| {
-        let list = value.as_array().map(Vec::as_slice).unwrap_or_default();
-        list.iter().filter_map(|address| address.as_str()?.parse().ok()).collect()
-    };
-    Names(all.iter().map(|(name, value)| (name.clone(), addresses(value))).collect())
 }
 
 /// Writes the programs and files of a case.
