@@ -68,7 +68,7 @@ fn the_file_is_strict() {
     };
     check(
         "[hooks]\ndirr = 'x'\n",
-        "hookgate.toml:2:1: unknown key `dirr`, expected `dir` or `on_invalid` (did you mean `dir`?)",
+        "hookgate.toml:2:1: unknown key `dirr`, expected one of `dir`, `trusted_dir`, `on_invalid` (did you mean `dir`?)",
     );
     check("[model]\nname = 'a'\nname = 'b'\n", "hookgate.toml:3:1: duplicate key");
     check("[chat\n", "hookgate.toml:1:6: ");
