@@ -15,6 +15,8 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Who {
     pub(crate) session_id: String,
+    /// The session that the user talks to, for a sub-agent.
+    pub(crate) root_session_id: Option<String>,
     pub(crate) tenant_id: Option<String>,
     pub(crate) agent_id: Option<String>,
     pub(crate) depth: u32,
@@ -40,6 +42,7 @@ impl Lifecycle {
         Head {
             event_id: format!("{}-{number}", self.who.session_id),
             session_id: self.who.session_id.clone(),
+            root_session_id: self.who.root_session_id.clone(),
             tenant_id: self.who.tenant_id.clone(),
             agent_id: self.who.agent_id.clone(),
             depth: self.who.depth,
@@ -73,8 +76,11 @@ impl Inner {
         }
     }
 
-    /// A turn begins; with the first one the session.
+    /// A turn begins; with the first one the session. A sub-agent's turn is a part of the user's.
     pub(crate) fn begin_turn(&self) {
+        if self.lifecycle.who.depth > 0 {
+            return;
+        }
         self.lifecycle.turns.begin(&self.lifecycle.who.session_id);
         if !self.lifecycle.started.swap(true, Ordering::Relaxed) {
             self.watch(LifeEvent::SessionStart);

@@ -13,6 +13,7 @@ use hookgate_core::effect::{Effect, EffectKind};
 use hookgate_core::event::{Message, Origin, Role, WatchEvent};
 use hookgate_core::facts::LifeEvent;
 use hookgate_core::hook::HookListing;
+use hookgate_core::point::Point;
 use hookgate_core::verdict::Block;
 use hookgate_handlers::folder::OnInvalid;
 use hookgate_handlers::sources::Sources;
@@ -116,13 +117,23 @@ impl ChatService {
 
     /// Adds a message to the history now and fires the chat hooks. What they queue waits for the next send; an
     /// interrupt or a resend has nothing to act on here.
+    ///
+    /// Where a hook is a gate on prompts, it must have its say before anybody sees what the user wrote: then the message,
+    /// and what is added behind it, waits in the queue for the next send.
     pub fn add_message(&self, role: Role, content: impl Into<String>) {
         let origin = match role {
             Role::User => Origin::User,
             Role::Assistant | Role::Reasoning => Origin::Model,
             Role::Tool => Origin::Tool,
         };
-        let message = self.inner.conversation().compose(role, content.into(), origin);
+        let gated = role == Role::User && self.inner.dispatcher.current().listens_at(Point::UserPromptSubmit);
+        let mut conversation = self.inner.conversation();
+        let message = conversation.compose(role, content.into(), origin);
+        if gated || conversation.queue.iter().any(|waiting| waiting.unasked) {
+            conversation.queue.push_back(message);
+            return;
+        }
+        drop(conversation);
         self.inner.enter(message, &mut |_| {});
     }
 
@@ -161,10 +172,15 @@ impl ChatService {
     }
 
     /// Ends the session: the watching hooks are told, and what is under way in the background gets `limit` to
-    /// finish. Gives how many deliveries were left.
+    /// finish. Gives how many runs were left undone.
     pub async fn close(&self, limit: Duration) -> usize {
         self.inner.watch(LifeEvent::SessionEnd);
         self.inner.lifecycle.watchers.drain(limit).await
+    }
+
+    /// How many runs of watching hooks were dropped so far because too many waited.
+    pub fn dropped_watches(&self) -> u64 {
+        self.inner.lifecycle.watchers.overflowed()
     }
 
     /// The messages so far.

@@ -54,6 +54,7 @@ pub(crate) struct Task {
     watchers: Arc<Watchers>,
     turns: Turns,
     parent: Who,
+    system: Option<String>,
     max_resends: u32,
     observer: Option<Observer>,
 }
@@ -86,6 +87,7 @@ impl Task {
         Task {
             limits,
             model: agent.model.clone(),
+            system: agent.system.clone(),
             request: agent.request.clone(),
             tools: agent.tools.clone(),
             dispatcher: agent.dispatcher.clone(),
@@ -101,6 +103,11 @@ impl Task {
     fn sub_agent(&self, task: &str) -> Inner {
         let who = Who {
             session_id: new_session_id(),
+            root_session_id: self
+                .parent
+                .root_session_id
+                .clone()
+                .or_else(|| Some(self.parent.session_id.clone())),
             depth: self.parent.depth.saturating_add(1),
             ..self.parent.clone()
         };
@@ -112,7 +119,7 @@ impl Task {
             model: self.model.clone(),
             tools: self.tools.clone(),
             request: self.request.clone(),
-            system: None,
+            system: self.system.clone(),
             max_tool_call_rounds: self.limits.max_tool_call_rounds,
             max_resends: self.max_resends,
             dispatcher: self.dispatcher.clone(),
@@ -142,23 +149,46 @@ impl Task {
         let about = json!({"name": name, "task": task});
         let ruling = agent.ask(GateEvent::SubagentStart { subagent: about.clone() }, &mut |_| {}).await;
         if let Verdict::Block(block) = ruling.verdict {
+            agent.tell_observers(&mut |_| {}, ChatEvent::Blocked { what: "task", block: &block });
             return Err(ToolError(block.reason));
         }
         let mut unseen = |_: ChatEvent<'_>| {};
+        let mut stop = TellStop { agent: &agent, about, result: Err("the sub-agent was cancelled".into()) };
         let turn = Turn::new(&agent, &mut unseen).run();
-        let result = match tokio::time::timeout(self.limits.time, turn).await {
-            Ok(Ok(Outcome::Answered(answer))) => Ok(Value::String(answer.text)),
+        stop.result = match tokio::time::timeout(self.limits.time, turn).await {
+            // a message of its own has no other way to the agent that asked
+            Ok(Ok(Outcome::Answered(answer))) => {
+                let mut text = answer.text;
+                answer.sent.iter().for_each(|sent| text.extend(["\n\n", sent.as_str()]));
+                Ok(text)
+            }
             Ok(Ok(Outcome::Interrupted { hook })) => Err(format!("hook {hook} interrupted the sub-agent")),
             Ok(Ok(Outcome::Blocked { reason, .. })) => Err(reason),
             Ok(Err(error)) => Err(error.to_string()),
             Err(_) => Err(format!("the sub-agent took longer than {} s", self.limits.time.as_secs())),
         };
-        let told = match &result {
-            Ok(value) => json!({"name": name, "task": task, "result": value}),
-            Err(error) => json!({"name": name, "task": task, "error": error}),
-        };
-        agent.watch(LifeEvent::SubagentStop { subagent: told });
-        result.map_err(ToolError)
+        stop.result.clone().map(Value::String).map_err(ToolError)
+    }
+}
+
+/// Tells the watching hooks how a sub-agent ended, also when it was given up.
+struct TellStop<'a> {
+    agent: &'a Inner,
+    about: Value,
+    result: Result<String, String>,
+}
+
+impl Drop for TellStop<'_> {
+    fn drop(&mut self) {
+        let mut told = std::mem::take(&mut self.about);
+        if let Some(members) = told.as_object_mut() {
+            let (name, value) = match &self.result {
+                Ok(text) => ("result", text),
+                Err(error) => ("error", error),
+            };
+            members.insert(name.into(), value.as_str().into());
+        }
+        self.agent.watch(LifeEvent::SubagentStop { subagent: told });
     }
 }
 

@@ -122,9 +122,9 @@ impl<'a> Turn<'a> {
 
     pub(crate) async fn run(mut self) -> Result<Outcome, SendError> {
         self.inner.begin_turn();
-        let outcome = self.rounds().await;
-        self.inner.watch(LifeEvent::Stop);
-        outcome
+        // told also when the turn is given up
+        let _stop = TellStop(self.inner);
+        self.rounds().await
     }
 
     async fn rounds(&mut self) -> Result<Outcome, SendError> {
@@ -135,10 +135,14 @@ impl<'a> Turn<'a> {
             };
             match step {
                 Step::ToolsRan => {}
-                Step::Answered(answer, response) => match self.resend.take() {
-                    Some(hook) => self.count_resend(hook)?,
-                    None => return Ok(self.deliver(answer, response).await),
-                },
+                Step::Answered(answer, response) => {
+                    // also an answer that is asked for once more has been shown, and carries its additions
+                    let delivered = self.deliver(answer, response).await;
+                    match self.resend.take() {
+                        Some(hook) => self.count_resend(hook)?,
+                        None => return Ok(delivered),
+                    }
+                }
                 Step::Interrupted { hook, resend } => {
                     match self.resend.take().or(resend.then(|| hook.clone())) {
                         Some(asked_by) => self.count_resend(asked_by)?,
@@ -365,7 +369,7 @@ impl<'a> Turn<'a> {
             Err(_) => Value::String(call.arguments.clone()),
         };
         let ready = args.and_then(|args| Ok((self.inner.tools.get(&call.name)?, args)));
-        let (input, result) = match ready {
+        let ran = match ready {
             Ok((tool, args)) => match self.run_tool(call, &*tool, args).await {
                 Ok(ran) => ran,
                 Err(step) => {
@@ -373,9 +377,9 @@ impl<'a> Turn<'a> {
                     return Some(step);
                 }
             },
-            Err(error) => (shown, Err(error)),
+            Err(error) => Ran { input: shown, result: Err(error), blocked: false },
         };
-        self.finish_call(call, response, input, result)
+        self.finish_call(call, response, ran)
     }
 
     /// The before-hooks, the gate, and the tool. Gives the input as it was run, and what came of it.
@@ -393,12 +397,12 @@ impl<'a> Turn<'a> {
             return Err(step);
         }
         if let Some(block) = stopped {
-            return Ok((input, Err(self.blocked(call, &block))));
+            return Ok(self.blocked(call, input, &block));
         }
         let event = GateEvent::PreToolUse { tool_name: call.name.clone(), tool_input: input.clone() };
         let ruling = self.inner.ask(event, self.sink).await;
         if let Verdict::Block(block) = &ruling.verdict {
-            return Ok((input, Err(self.blocked(call, block))));
+            return Ok(self.blocked(call, input, block));
         }
         if let Some((_, changed)) = ruling.updated.into_iter().find(|(name, _)| name == "toolInput") {
             input = changed;
@@ -412,30 +416,26 @@ impl<'a> Turn<'a> {
             Ok(output) => LifeEvent::PostToolUse { tool_name, tool_input, tool_output: output.clone() },
             Err(ToolError(error)) => LifeEvent::ToolError { tool_name, tool_input, error: error.clone() },
         });
-        Ok((input, result))
+        Ok(Ran { input, result, blocked: false })
     }
 
     /// The user gets a line, the model the reason as the call's result.
-    fn blocked(&mut self, call: &ToolCall, block: &Block) -> ToolError {
+    fn blocked(&mut self, call: &ToolCall, input: Value, block: &Block) -> Ran {
         self.inner.tell_observers(self.sink, ChatEvent::Blocked { what: &call.name, block });
-        ToolError(block.reason.clone())
+        Ran { input, result: Err(ToolError(block.reason.clone())), blocked: true }
     }
 
     /// The after-hooks, and the result's way into the history.
-    fn finish_call(
-        &mut self,
-        call: &ToolCall,
-        response: u64,
-        input: Value,
-        result: Result<Value, ToolError>,
-    ) -> Option<Step> {
+    fn finish_call(&mut self, call: &ToolCall, response: u64, ran: Ran) -> Option<Step> {
+        let Ran { input, result, blocked } = ran;
         let outcome = match &result {
             Ok(value) => ToolOutcome::Result(value),
             Err(ToolError(text)) => ToolOutcome::Error(text),
         };
         let after = ToolRun { name: &call.name, args: &input, outcome };
         self.inner.tell_observers(self.sink, ChatEvent::Tool(after));
-        let wishes = self.inner.fire(&WatchEvent::Tool(after), self.sink);
+        let wishes =
+            if blocked { Wishes::default() } else { self.inner.fire(&WatchEvent::Tool(after), self.sink) };
         let interrupted = self.heed(wishes);
         let message = match result {
             Ok(Value::String(text)) => ChatMessage::tool_result(call, text, false, Origin::Tool),
@@ -459,8 +459,25 @@ impl<'a> Turn<'a> {
     }
 }
 
-/// A tool's input as it was run, and what came of it.
-type Ran = (Value, Result<Value, ToolError>);
+/// Tells the watching hooks that the turn is over. A sub-agent's end is told by `subagent_stop`.
+struct TellStop<'a>(&'a Inner);
+
+impl Drop for TellStop<'_> {
+    fn drop(&mut self) {
+        if self.0.lifecycle.who.depth == 0 {
+            self.0.watch(LifeEvent::Stop);
+        }
+    }
+}
+
+/// What came of a call.
+struct Ran {
+    /// The input as it was run.
+    input: Value,
+    result: Result<Value, ToolError>,
+    /// A hook kept the tool from running: it did not fail, so no hook is told of a failure.
+    blocked: bool,
+}
 
 /// Leaves no call of a response without a result, however the turn ends.
 struct Settle<'a> {

@@ -403,3 +403,76 @@ async fn a_filter_that_means_nothing_is_refused() {
     check("message", "roles", json!(["usr"]), "unknown role `usr`");
     check("chunk", "regex", json!("x"), "a chunk is too small for a handler");
 }
+
+#[tokio::test]
+async fn a_notice_that_says_block_or_fails_withholds_as_it_is_written() {
+    let outcome = async |handler: Value, fields: Value| {
+        let mut notice = hook("pre_response", handler);
+        notice.as_object_mut().unwrap().extend(fields.as_object().unwrap().clone());
+        let service = World::new(json!([{"text": "answer"}]), json!([notice])).service();
+        service.queue_message(Role::User, "q");
+        match service.send().await.unwrap() {
+            Outcome::Blocked { .. } => "withheld",
+            Outcome::Answered(_) => "answered",
+            Outcome::Interrupted { .. } => "interrupted",
+        }
+    };
+    let (block, fault) = (json!({"decision": "block", "reason": "r"}), json!({"decision": "alow"}));
+    for (handler, fields, want) in [
+        (&block, json!({}), "answered"),
+        (&block, json!({"on_timeout": "block"}), "withheld"),
+        (&block, json!({"on_error": "block"}), "withheld"),
+        (&block, json!({"on_timeout": "block", "on_error": "allow"}), "answered"),
+        (&fault, json!({}), "answered"),
+        (&fault, json!({"on_error": "block"}), "withheld"),
+        (&fault, json!({"on_timeout": "block"}), "withheld"),
+        (&fault, json!({"on_timeout": "block", "on_error": "allow"}), "answered"),
+        (&fault, json!({"on_timeout": "allow", "on_error": "block"}), "withheld"),
+    ] {
+        assert_eq!(outcome(handler.clone(), fields.clone()).await, want, "{handler} {fields}");
+    }
+}
+
+#[tokio::test]
+async fn an_answer_that_is_asked_for_once_more_carries_its_notice_too() {
+    let hooks = json!([
+        {"target": "chat", "roles": ["assistant"], "maxTriggers": 1, "actions": [{"type": "queue-resend"}]},
+        hook("pre_response", json!({"append": "\nNOTICE"}))
+    ]);
+    let service = World::new(json!([{"text": "first"}, {"text": "second"}]), hooks).service();
+    service.queue_message(Role::User, "q");
+    service.send().await.unwrap();
+    let answers: Vec<String> = service
+        .history()
+        .iter()
+        .filter(|message| message.role == Role::Assistant)
+        .map(|message| message.content.clone())
+        .collect();
+    assert_eq!(answers, ["first\nNOTICE", "second\nNOTICE"]);
+}
+
+#[tokio::test]
+async fn a_gate_on_prompts_is_asked_before_anybody_sees_an_added_message() {
+    let hooks = json!([
+        {"target": "chat", "label": "log", "actions": [{"type": "log"}]},
+        hook("user_prompt_submit", json!({"decision": "block", "reason": "no"})),
+        hook("message", json!({}))
+    ]);
+    let mut world = World::new(json!([{"text": "x"}]), hooks);
+    let service = world.service();
+    service.add_message(Role::User, "my secret");
+    service.add_message(Role::Assistant, "a reply");
+    assert!(service.history().is_empty() && service.queue().len() == 2);
+    assert!(matches!(service.send().await.unwrap(), Outcome::Blocked { .. }));
+    service.close(Duration::from_secs(5)).await;
+    assert_eq!(world.rows(), [("user_prompt_submit".to_owned(), Decision::Block)]);
+}
+
+#[tokio::test]
+async fn a_gate_does_not_open_after_so_many_blocks() {
+    let hooks =
+        json!([{"target": "tool", "event": "before", "maxTriggers": 1, "actions": [{"type": "block"}]}]);
+    let service = World::new(json!([{"text": "x"}]), hooks).service();
+    let problems: Vec<String> = service.status().problems.iter().map(ToString::to_string).collect();
+    assert!(problems[0].contains("`maxTriggers`") && problems[0].contains("stop blocking"), "{problems:?}");
+}

@@ -3,9 +3,12 @@
 //! CEL has no cost limit of its own, so a condition is short, loops at most one level deep, and sees lists of a
 //! bounded length. One that cannot be answered is [`Fit::Unsure`]: it never excuses a hook.
 
+mod advice;
 mod quick;
 
-use crate::facts::Facts;
+use crate::define::nearest;
+use crate::facts::{Facts, may_have};
+use crate::point::Point;
 use cel::common::ast::{EntryExpr, Expr, IdedEntryExpr, IdedExpr};
 use cel::{Context, Env, Program, Value as Cel};
 use quick::Quick;
@@ -22,7 +25,7 @@ const DEEPEST: usize = 32;
 const LONGEST_LIST: usize = 1000;
 
 /// The names that a condition may use, and the member that each stands for.
-const ROOTS: [(&str, &str); 26] = [
+const ROOTS: [(&str, &str); 28] = [
     ("event", "event"),
     ("eventId", "eventId"),
     ("event_id", "eventId"),
@@ -40,6 +43,8 @@ const ROOTS: [(&str, &str); 26] = [
     ("response", "response"),
     ("sessionId", "sessionId"),
     ("session_id", "sessionId"),
+    ("rootSessionId", "rootSessionId"),
+    ("root_session_id", "rootSessionId"),
     ("tenantId", "tenantId"),
     ("tenant_id", "tenantId"),
     ("agentId", "agentId"),
@@ -88,6 +93,14 @@ impl Condition {
             let text = error.to_string();
             format!("not a CEL expression: {}", text.lines().next().unwrap_or_default())
         })?;
+        if let Some(name) = advice::unknown_function(program.expression()) {
+            let known = advice::FUNCTIONS;
+            let near = nearest(name, &known).map(|near| format!(" ({near})")).unwrap_or_default();
+            return Err(format!("unknown function `{name}`; expected one of {}{near}", known.join(", ")));
+        }
+        if advice::is_no_question(program.expression()) {
+            return Err("is a value; expected a question that is answered by yes or no".into());
+        }
         if loops(program.expression()) > 1 {
             return Err("loops (all, exists, map, filter) may not be nested".into());
         }
@@ -115,6 +128,20 @@ impl Condition {
     /// The written text.
     pub fn source(&self) -> &str {
         &self.source
+    }
+
+    /// Remarks about what may surprise at this point.
+    pub fn notes(&self, point: Point) -> Vec<String> {
+        let never = self.roots.iter().filter(|(_, member)| !may_have(point, member));
+        let mut notes: Vec<String> =
+            never.map(|(name, _)| format!("`{name}` is never there at `{point}`, so it is null")).collect();
+        notes.extend(advice::untested(self.program.expression()).into_iter().map(|path| {
+            format!(
+                "an event without `{path}` cannot answer this, and then the hook runs; \
+                 `has({path}) && …` leaves such events out"
+            )
+        }));
+        notes
     }
 
     /// Answers it for one event.
@@ -269,6 +296,7 @@ fn entry_children(entry: &IdedEntryExpr) -> Vec<&IdedExpr> {
 mod tests {
     use super::*;
     use crate::facts::{GateEvent, Head};
+    use crate::point::Point;
     use serde_json::json;
 
     fn facts(tool_input: Value) -> Facts {
@@ -313,6 +341,38 @@ mod tests {
     }
 
     #[test]
+    fn what_may_surprise_is_noted() {
+        let check = |source: &str, want: &[&str]| {
+            let notes = Condition::parse(source).unwrap().notes(Point::PreToolUse);
+            assert_eq!(notes.len(), want.len(), "{source}: {notes:?}");
+            for (note, want) in notes.iter().zip(want) {
+                assert!(note.contains(want), "{note}");
+            }
+        };
+        check("toolInput.path.startsWith('/etc')", &["`has(toolInput.path) && …`"]);
+        check("has(toolInput.path) && toolInput.path.startsWith('/etc')", &[]);
+        check("has(tool_input.a.b) && tool_input.a.b == 1", &["`tool_input.a`"]);
+        check("toolName == 'exec' && size(tool_input) > 1", &[]);
+        check("response.contains('x')", &["`response` is never there at `pre_tool_use`"]);
+        check("toolInput.flags.exists(f, f == 'x')", &["toolInput.flags"]);
+    }
+
+    #[test]
+    fn every_function_of_the_list_can_be_called() {
+        for name in advice::FUNCTIONS {
+            let source = match name {
+                "size" | "type" | "dyn" | "string" | "bytes" => {
+                    format!("{name}(toolName) == {name}(toolName)")
+                }
+                "int" | "uint" | "double" => format!("{name}(depth) == {name}(depth)"),
+                "bool" => "bool('true')".to_owned(),
+                _ => format!("toolName.{name}('') || true"),
+            };
+            check(&source, "yes");
+        }
+    }
+
+    #[test]
     fn what_could_run_away_is_refused() {
         let refused = |source: &str, word: &str| {
             let error = Condition::parse(source).unwrap_err();
@@ -320,6 +380,9 @@ mod tests {
         };
         refused("tool_nmae == 'exec'", "unknown name `tool_nmae`");
         refused("toolName ==", "not a CEL expression");
+        refused("toolInput.path.startWith('/etc')", "unknown function `startWith`");
+        refused("toolInput.path.startWith('/etc')", "did you mean `startsWith`?");
+        refused("'exec'", "is a value");
         refused(&format!("true{}", " && true".repeat(200)), "longer than 1024 bytes");
         refused(&"(".repeat(40), "nest deeper");
         refused("toolInput.flags.exists(a, toolInput.flags.exists(b, a == b))", "nested");

@@ -14,6 +14,8 @@ pub struct Head {
     pub event_id: String,
     /// The session.
     pub session_id: String,
+    /// The session that the user talks to, for a sub-agent's events.
+    pub root_session_id: Option<String>,
     /// The tenant, where there are several.
     pub tenant_id: Option<String>,
     /// The agent, where there are several.
@@ -178,6 +180,22 @@ impl LifeEvent {
 pub(crate) const INPUT_MEMBERS: [&str; 9] =
     ["event", "toolName", "toolInput", "toolOutput", "rawInput", "role", "content", "response", "subagent"];
 
+/// Whether an event of this point can have the member.
+pub(crate) fn may_have(point: Point, member: &str) -> bool {
+    let at = |points: &[Point]| points.contains(&point);
+    match member {
+        "toolName" | "nativeToolName" | "toolInput" => {
+            at(&[Point::PreToolUse, Point::PostToolUse, Point::ToolError])
+        }
+        "toolOutput" => at(&[Point::PostToolUse, Point::ToolError]),
+        "rawInput" => at(&[Point::UserPromptSubmit]),
+        "role" | "content" => at(&[Point::Message]),
+        "response" => at(&[Point::PreResponse]),
+        "subagent" => at(&[Point::SubagentStart, Point::SubagentStop]),
+        _ => true,
+    }
+}
+
 /// One event, as a JSON object.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Facts {
@@ -192,7 +210,12 @@ impl Facts {
         all.insert("event".into(), point.as_str().into());
         all.insert("eventId".into(), head.event_id.as_str().into());
         all.insert("sessionId".into(), head.session_id.as_str().into());
-        for (key, value) in [("tenantId", &head.tenant_id), ("agentId", &head.agent_id)] {
+        let optional = [
+            ("rootSessionId", &head.root_session_id),
+            ("tenantId", &head.tenant_id),
+            ("agentId", &head.agent_id),
+        ];
+        for (key, value) in optional {
             if let Some(value) = value {
                 all.insert(key.into(), value.as_str().into());
             }

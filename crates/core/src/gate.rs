@@ -17,6 +17,7 @@ use crate::record::{Record, Recorder, input_hash, open_text};
 use crate::set::{HookSet, Slot};
 use crate::verdict::{Additions, Block, Cause, Decision, Ran, Ruling, Trace, Verdict, Warning, WarningCode};
 use serde_json::Value;
+use std::collections::HashSet;
 use std::fmt;
 use std::future::poll_fn;
 use std::sync::Arc;
@@ -62,6 +63,16 @@ struct Outcome {
     took: Duration,
 }
 
+impl Outcome {
+    /// The kind of failure, in words that hold nothing from outside.
+    fn why(&self) -> Why {
+        match self.decision {
+            Decision::Timeout => Why::from("no answer in time"),
+            _ => self.fault.as_ref().map_or(Why::from("it gave no verdict"), |(why, _)| *why),
+        }
+    }
+}
+
 impl Dispatcher {
     /// Asks the gate's hooks about an event, in run order; the first block ends it.
     pub async fn ask(&self, around: &Surroundings, head: &Head, event: GateEvent) -> Ruling {
@@ -97,11 +108,14 @@ impl Dispatcher {
         };
         let facts = Arc::new(Facts::of_life(head, event));
         let mut bound = Bound::default();
+        let mut seen = HashSet::new();
         let mut work = Vec::new();
         for slot in due {
             let Some(hook) = set.hook(slot) else { continue };
             let mut warnings = Vec::new();
-            if fits(hook, &facts, &mut bound, &mut warnings) {
+            if fits(hook, &facts, &mut bound, &mut warnings)
+                && (!set.repeats() || seen.insert(hook.key.clone()))
+            {
                 work.push(Watch { set: set.clone(), slot, facts: facts.clone(), warnings });
             }
         }
@@ -125,13 +139,19 @@ impl Watch {
         let mut chain = Chain::new(around, &self.set, (*self.facts).clone());
         chain.trace.warnings = self.warnings;
         if let Some(hook) = self.set.hook(self.slot) {
+            // it stands alone: nobody else's time is left for it, or taken by it
+            if let Work::Handler { spec, .. } = &hook.work {
+                chain.deadline = around.timer.now().saturating_add(spec.timeout);
+            }
             let outcome = chain.run(hook).await;
-            if outcome.decision == Decision::Block {
-                chain.warn(
-                    hook,
-                    WarningCode::BlockIgnored,
-                    "a block where nothing can be blocked any more".into(),
-                );
+            match outcome.decision {
+                Decision::Allow => {}
+                Decision::Block => {
+                    let text = "a block where nothing can be blocked any more";
+                    chain.warn(hook, WarningCode::BlockIgnored, text.into());
+                }
+                // told by what ran, see [`Ran::why`]
+                Decision::Timeout | Decision::Error => {}
             }
             chain.vet(hook, &outcome);
             chain.record(hook, outcome).await.ok();
@@ -149,6 +169,8 @@ struct Chain<'a> {
     deadline: Duration,
     changed: Vec<String>,
     refused: Vec<String>,
+    /// The ids that had their turn; kept only where one stands for several hooks.
+    seen: HashSet<Arc<str>>,
     trace: Trace,
 }
 
@@ -163,6 +185,7 @@ impl<'a> Chain<'a> {
             deadline,
             changed: Vec::new(),
             refused: Vec::new(),
+            seen: HashSet::new(),
             trace: Trace::default(),
         }
     }
@@ -171,8 +194,10 @@ impl<'a> Chain<'a> {
     /// so what is bound for conditions lives only from one handler to the next.
     fn next(&mut self, due: &mut impl Iterator<Item = Slot>) -> Option<&'a Hook> {
         let mut bound = Bound::default();
-        due.filter_map(|slot| self.set.hook(slot))
-            .find(|hook| fits(hook, &self.facts, &mut bound, &mut self.trace.warnings))
+        due.filter_map(|slot| self.set.hook(slot)).find(|hook| {
+            fits(hook, &self.facts, &mut bound, &mut self.trace.warnings)
+                && (!self.set.repeats() || self.seen.insert(hook.key.clone()))
+        })
     }
 
     async fn ask(mut self, due: Vec<Slot>) -> Ruling {
@@ -204,14 +229,9 @@ impl<'a> Chain<'a> {
             let mut outcome = self.run(hook).await;
             match outcome.decision {
                 Decision::Allow => collect(hook, &mut outcome.answer, &mut additions),
-                Decision::Block => {
-                    self.warn(
-                        hook,
-                        WarningCode::BlockIgnored,
-                        "an answer cannot be blocked, only added to".into(),
-                    );
+                Decision::Block | Decision::Timeout | Decision::Error => {
+                    self.missing(hook, &outcome, &mut additions);
                 }
-                Decision::Timeout | Decision::Error => self.withhold(hook, &outcome, &mut additions),
             }
             self.vet(hook, &outcome);
             self.record(hook, outcome).await.ok();
@@ -220,12 +240,27 @@ impl<'a> Chain<'a> {
         additions
     }
 
-    /// A hook that says `on_timeout: block` at pre_response would rather lose the answer than its notice.
-    fn withhold(&mut self, hook: &Hook, outcome: &Outcome, additions: &mut Additions) {
+    /// A hook at pre_response that adds nothing: the answer is withheld if it says that it rather loses the answer than
+    /// its notice.
+    fn missing(&mut self, hook: &Hook, outcome: &Outcome, additions: &mut Additions) {
         let Work::Handler { spec, .. } = &hook.work else { return };
-        if spec.withholds && additions.withheld.is_none() {
+        let reason = outcome.answer.reason.as_deref().unwrap_or_default();
+        let said = || Block::by_hook(hook.name.clone(), reason);
+        let none = || {
             let (reason, cause) = no_verdict(hook, outcome);
-            additions.withheld = Some(Block { by: hook.name.clone(), reason, cause });
+            Block { by: hook.name.clone(), reason, cause }
+        };
+        let (withholds, block) = match outcome.decision {
+            Decision::Allow => return,
+            Decision::Block => (spec.withholds.failed, said()),
+            Decision::Timeout => (spec.withholds.late, none()),
+            Decision::Error => (spec.withholds.failed, none()),
+        };
+        if withholds {
+            additions.withheld.get_or_insert(block);
+        } else if outcome.decision == Decision::Block {
+            let text = "an answer cannot be blocked, only added to";
+            self.warn(hook, WarningCode::BlockIgnored, text.into());
         }
     }
 
@@ -300,8 +335,17 @@ impl<'a> Chain<'a> {
     }
 
     async fn record(&mut self, hook: &Hook, outcome: Outcome) -> Result<(), crate::record::RecordError> {
+        let why = matches!(outcome.decision, Decision::Timeout | Decision::Error).then(|| outcome.why());
         let Outcome { decision, answer, fault, took } = outcome;
-        self.trace.ran.push(Ran { hook: hook.name.clone(), decision, took, console: answer.console });
+        let point = self.facts.point();
+        self.trace.ran.push(Ran {
+            hook: hook.name.clone(),
+            point,
+            decision,
+            why,
+            took,
+            console: answer.console,
+        });
         let head = self.facts.head();
         let record = Record {
             hook: hook.key.clone(),
@@ -410,10 +454,7 @@ fn no_verdict(hook: &Hook, outcome: &Outcome) -> (String, Cause) {
             let took = outcome.took.as_millis();
             (format!("blocked because hook {} gave no answer in time ({took} ms)", hook.name), Cause::Timeout)
         }
-        _ => {
-            let why = outcome.fault.as_ref().map_or(Why::from("it gave no verdict"), |(why, _)| *why);
-            (format!("blocked because hook {} failed: {why}", hook.name), Cause::Error)
-        }
+        _ => (format!("blocked because hook {} failed: {}", hook.name, outcome.why()), Cause::Error),
     }
 }
 

@@ -22,8 +22,17 @@ pub struct HandlerSpec {
     pub on_error: Fallback,
     /// How its addition is delivered, at pre_response.
     pub mode: Mode,
-    /// At pre_response: rather no answer than one without this hook's addition (a written `on_timeout: block`).
-    pub withholds: bool,
+    /// At pre_response: when rather no answer goes out than one without this hook's addition.
+    pub withholds: Withholds,
+}
+
+/// When an answer is withheld because a hook at pre_response added nothing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Withholds {
+    /// When the hook was late (a written `on_timeout: block`).
+    pub late: bool,
+    /// When it failed, or said block (a written `on_error: block`, or `on_timeout: block` without an `on_error`).
+    pub failed: bool,
 }
 
 words! {

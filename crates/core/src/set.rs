@@ -221,8 +221,7 @@ impl HookSet {
     }
 
     /// The lifecycle hooks that an event of this point concerns by scope and matcher, in run order; nothing is
-    /// allocated where there are none. A hook that stands in two scopes under one id runs once, in the place of the
-    /// first.
+    /// allocated where there are none.
     pub(crate) fn at_point(&self, point: Point, tool: &str, head: &Head) -> Vec<Slot> {
         let Some(index) = self.points.get(point as usize) else { return Vec::new() };
         let mut due = index.any.clone();
@@ -237,11 +236,19 @@ impl HookSet {
         }
         due.sort_unstable();
         due.retain(|slot| self.hook(*slot).is_some_and(|hook| sees(&hook.reach, head)));
-        if self.repeats {
-            let mut seen: HashSet<&str> = HashSet::new();
-            due.retain(|slot| self.hook(*slot).is_some_and(|hook| seen.insert(&hook.key)));
-        }
         due
+    }
+
+    /// Whether some hook listens at this point of the lifecycle.
+    pub fn listens_at(&self, point: Point) -> bool {
+        let index = self.points.get(point as usize);
+        index.is_some_and(|at| !at.any.is_empty() || !at.by_name.is_empty() || at.matchers.is_some())
+    }
+
+    /// Whether some id stands for several hooks, in different scopes. Of those that an event concerns, after all
+    /// filters, only the first runs.
+    pub(crate) fn repeats(&self) -> bool {
+        self.repeats
     }
 
     /// The hooks that a tool's run concerns, in run order. `text` is made only where a pattern needs it.

@@ -2,6 +2,8 @@
 //! the agent.
 
 use crate::effect::HookName;
+use crate::handler::Why;
+use crate::point::Point;
 use crate::word::words;
 use serde_json::Value;
 use std::time::Duration;
@@ -103,8 +105,12 @@ pub struct Trace {
 pub struct Ran {
     /// Which.
     pub hook: HookName,
+    /// Where.
+    pub point: Point,
     /// How it ended.
     pub decision: Decision,
+    /// The kind of failure, of one that was late or failed.
+    pub why: Option<Why>,
     /// How long it took.
     pub took: Duration,
     /// What it wrote to its console, for people who look for a fault.

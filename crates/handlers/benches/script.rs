@@ -132,6 +132,7 @@ fn head() -> Head {
         tenant_id: Some("acme".into()),
         agent_id: Some("builder".into()),
         depth: 0,
+        ..Head::default()
     }
 }
 

@@ -6,12 +6,14 @@
 
 use hookgate_core::action::ActionKinds;
 use hookgate_core::define::{self, Problem};
-use hookgate_core::hook::{Hook, HookListing, Source};
+use hookgate_core::hook::{Hook, HookListing, Reach, Source};
 use hookgate_core::set::HookSet;
+use std::collections::HashMap;
 use std::ffi::OsString;
 use std::fs;
 use std::io::Read;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 /// The environment variable that names the hooks folder (first text, Configuration).
 pub const HOOKS_DIR_VARIABLE: &str = "LLM_CHAT_HOOKS_DIR";
@@ -141,13 +143,16 @@ impl Loaded {
         }
     }
 
-    /// An id names one rule: records and counters depend on it.
+    /// An id names one rule: records and counters depend on it. The same rule may stand in several scopes, but not in
+    /// places that are trusted differently: who is trusted less would put a rule of his own in place of another's.
     fn refuse_repeated_ids(&mut self) {
-        let mut seen = std::collections::HashMap::new();
+        let mut seen: HashMap<Arc<str>, Vec<(Source, Reach, String)>> = HashMap::new();
         let mut kept = Vec::with_capacity(self.hooks.len());
         for hook in self.hooks.drain(..) {
-            match seen.get(&(hook.key.clone(), hook.reach.clone())) {
-                Some(first) => self.problems.push(Problem {
+            let same = seen.entry(hook.key.clone()).or_default();
+            let taken = same.iter().find(|(source, reach, _)| *source != hook.source || *reach == hook.reach);
+            match taken {
+                Some((_, _, first)) => self.problems.push(Problem {
                     hook: Some(define::HookRef { index: hook.index, label: Some(hook.key.to_string()) }),
                     field: Some("id".into()),
                     ..Problem::of_file(
@@ -156,7 +161,7 @@ impl Loaded {
                     )
                 }),
                 None => {
-                    seen.insert((hook.key.clone(), hook.reach.clone()), hook.file.clone());
+                    same.push((hook.source, hook.reach.clone(), hook.file.clone()));
                     kept.push(hook);
                 }
             }

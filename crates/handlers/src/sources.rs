@@ -113,7 +113,9 @@ mod tests {
     fn a_user_cannot_take_the_place_of_a_builtin_hook() {
         let users = folder(&[(
             "a.json",
-            r#"{"id":"builtin/destructive","event":"stop","handler":{"type":"script","source":"x"}}"#,
+            r#"[{"id":"builtin/destructive","event":"stop","handler":{"type":"script","source":"x"}},
+                {"id":"builtin/destructive","event":"pre_tool_use","scope":"tenant","tenant":"acme","priority":9,
+                 "handler":{"type":"script","source":"x"}}]"#,
         )]);
         let loaded = Sources::default()
             .with_builtin("destructive", Map::new(), "x.toml")
@@ -121,8 +123,11 @@ mod tests {
             .read();
         assert_eq!(loaded.hooks.len(), 1);
         assert_eq!(loaded.hooks[0].source, Source::Builtin);
-        let text = loaded.problems[0].to_string();
-        assert!(text.contains("`builtin/destructive` is already used in builtin"), "{text}");
+        assert_eq!(loaded.problems.len(), 2, "in no scope");
+        for problem in loaded.problems {
+            let text = problem.to_string();
+            assert!(text.contains("`builtin/destructive` is already used in builtin"), "{text}");
+        }
     }
 
     #[test]

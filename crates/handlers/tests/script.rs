@@ -19,6 +19,7 @@ use hookgate_core::facts::{Facts, GateEvent, Head, ShapeEvent};
 use hookgate_core::gate::Surroundings;
 use hookgate_core::handler::{
     Answer, Call, Fallback, Fault, Handler, HandlerKind, HandlerSpec, HandlerType, Mode, ScriptText,
+    Withholds,
 };
 use hookgate_core::hook::Source;
 use hookgate_core::record::Memory;
@@ -55,7 +56,7 @@ fn settings(mark: &str) -> PoolSettings {
 fn spec(source: &str, timeout: Duration) -> HandlerSpec {
     let kind = HandlerKind::Script { text: ScriptText::Inline(source.into()), memory_mb: None };
     let (on_timeout, on_error) = (Fallback::Block, Fallback::Block);
-    HandlerSpec { kind, timeout, on_timeout, on_error, mode: Mode::Append, withholds: false }
+    HandlerSpec { kind, timeout, on_timeout, on_error, mode: Mode::Append, withholds: Withholds::default() }
 }
 
 fn script(pool: &Arc<Pool>, source: &str) -> Arc<dyn Handler> {

@@ -2,7 +2,9 @@
 
 use super::{TIME_FACTOR, Verdict};
 use hookgate_core::facts::{Facts, GateEvent, Head};
-use hookgate_core::handler::{Answer, Call, Fallback, Fault, HandlerKind, HandlerSpec, Mode, ScriptText};
+use hookgate_core::handler::{
+    Answer, Call, Fallback, Fault, HandlerKind, HandlerSpec, Mode, ScriptText, Withholds,
+};
 use hookgate_handlers::script::{Pool, PoolSettings, WORKER_WORD, WorkerProgram, maker};
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
@@ -134,8 +136,14 @@ fn ask(source: &str, event: &Value, time: u64, memory: u64) -> Result<Seen, Stri
         memory_mb: Some(memory.div_ceil(1 << 20)),
     };
     let (on_timeout, on_error) = (Fallback::Block, Fallback::Block);
-    let spec =
-        HandlerSpec { kind, timeout: within, on_timeout, on_error, mode: Mode::Append, withholds: false };
+    let spec = HandlerSpec {
+        kind,
+        timeout: within,
+        on_timeout,
+        on_error,
+        mode: Mode::Append,
+        withholds: Withholds::default(),
+    };
     let handler = match maker(pool()?)(&spec, Path::new(".")) {
         Ok(handler) => handler,
         Err(error) => return Ok(Seen { decision: "error".into(), answer: Answer::default(), error }),
@@ -166,7 +174,7 @@ fn facts(event: &Value) -> Facts {
         session_id: text("sessionId").unwrap_or_default(),
         tenant_id: text("tenantId"),
         agent_id: text("agentId"),
-        depth: 0,
+        ..Head::default()
     };
     let tool_name = text("toolName").unwrap_or_default();
     Facts::of_gate(&head, GateEvent::PreToolUse { tool_name, tool_input: Value::Null })

@@ -45,6 +45,9 @@ pub(crate) fn build(settings: &Settings, display: &Display) -> Result<ChatServic
     if let Some(resends) = settings.max_resends {
         builder = builder.max_resends(resends);
     }
+    if let Some(budget) = settings.chain_budget {
+        builder = builder.chain_budget(budget);
+    }
     if let Some(tenant) = &settings.tenant {
         builder = builder.tenant(tenant);
     }

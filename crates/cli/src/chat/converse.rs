@@ -164,13 +164,13 @@ fn introduce(service: &ChatService, settings: &Settings, display: &Display) {
         let names: Vec<String> = settings.tools.iter().map(|tool| tool.to_string()).collect();
         display.whisper(&format!("tools: {} in {}", names.join(", "), settings.workdir.display()));
     }
-    let n_hooks = service.json_hooks().len();
+    let n_hooks = service.hooks().len();
     let hooks = if n_hooks == 1 { "1 hook".to_owned() } else { format!("{n_hooks} hooks") };
     display.whisper(&format!("{hooks} in force; /help shows the commands"));
 }
 
 fn hooks(service: &ChatService, display: &Display) {
-    display.tell(&table::hooks(&service.json_hooks()));
+    display.tell(&table::hooks(&service.hooks()));
     let status = service.status();
     if status.is_degraded() {
         display.tell("not in force, because of these problems:");

@@ -105,9 +105,14 @@ fn line(event: &ChatEvent<'_>) -> Value {
 
 fn decided(ran: &Ran) -> Value {
     let ms = ran.took.as_secs_f64() * 1000.0;
-    let mut line = json!({"type": "decided", "hook": &*ran.hook, "decision": ran.decision, "ms": ms});
-    if let Some(fields) = line.as_object_mut().filter(|_| !ran.console.is_empty()) {
-        fields.insert("console".into(), ran.console.as_str().into());
+    let mut line = json!({"type": "decided", "hook": &*ran.hook, "event": ran.point, "decision": ran.decision, "ms": ms});
+    if let Some(fields) = line.as_object_mut() {
+        if let Some(why) = &ran.why {
+            fields.insert("why".into(), why.to_string().into());
+        }
+        if !ran.console.is_empty() {
+            fields.insert("console".into(), ran.console.as_str().into());
+        }
     }
     line
 }
@@ -142,6 +147,7 @@ mod tests {
     use super::*;
     use hookgate_chat::{ChatMessage, Origin, Role};
     use hookgate_core::effect::{HookName, Level};
+    use hookgate_core::point::Point;
     use hookgate_core::verdict::{Block, Cause, Decision, Warning, WarningCode};
     use hookgate_llm::Usage;
 
@@ -149,8 +155,15 @@ mod tests {
     fn what_lifecycle_hooks_do() {
         let hook: HookName = "h".into();
         let took = std::time::Duration::from_micros(1500);
-        let ran = Ran { hook: hook.clone(), decision: Decision::Timeout, took, console: "c".into() };
-        let decided = r#"{"type":"decided","hook":"h","decision":"timeout","ms":1.5,"console":"c"}"#;
+        let ran = Ran {
+            hook: hook.clone(),
+            point: Point::Stop,
+            decision: Decision::Timeout,
+            why: Some("no answer in time".into()),
+            took,
+            console: "c".into(),
+        };
+        let decided = r#"{"type":"decided","hook":"h","event":"stop","decision":"timeout","ms":1.5,"why":"no answer in time","console":"c"}"#;
         check(&ChatEvent::Decided { ran: &ran }, decided);
         let warning = Warning { hook: hook.clone(), code: WarningCode::BlockIgnored, text: "t".into() };
         let line = r#"{"type":"warning","hook":"h","code":"block_ignored","text":"t"}"#;

@@ -12,7 +12,7 @@ pub(crate) fn answer(service: &ChatService, prompt: String, display: &Display) -
     service.queue_message(Role::User, prompt);
     let engine = Engine::start()?;
     let turn = engine.send(service, display, &mut engine.all_signals()?);
-    if matches!(turn, Turn::Sent(_)) {
+    if matches!(turn, Turn::Sent(_) | Turn::Stopped(_)) {
         engine.close(service, display);
     }
     engine.leave();

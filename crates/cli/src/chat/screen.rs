@@ -8,6 +8,7 @@ use anstyle::Style;
 use hookgate_chat::{ChatEvent, Role};
 use hookgate_core::effect::{HookName, Level};
 use hookgate_core::event::{Chunk, ToolOutcome, ToolRun};
+use hookgate_core::point::Stage;
 use hookgate_core::verdict::{Block, Ran};
 use hookgate_llm::Usage;
 use std::io::{self, Write};
@@ -103,8 +104,11 @@ impl Screen {
         }
     }
 
-    /// A decision is shown only to those who look for it.
+    /// A decision is shown only to those who look for it; but where no gate tells of a failure, a line does.
     fn decided(&mut self, ran: &Ran) {
+        if let Some(why) = ran.why.filter(|_| ran.point.stage() != Stage::Gate) {
+            self.line(&format!("hook {} failed at {}: {why}", ran.hook, ran.point), YELLOW);
+        }
         self.detail(&format!(
             "hook {}: {} in {:.1} ms",
             ran.hook,

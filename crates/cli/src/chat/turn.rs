@@ -92,6 +92,10 @@ impl Engine {
         if left > 0 {
             display.tell(&format!("{left} watching hooks did not finish in {} s", CLOSING.as_secs()));
         }
+        let dropped = service.dropped_watches();
+        if dropped > 0 {
+            display.tell(&format!("{dropped} runs of watching hooks were dropped: too many waited"));
+        }
     }
 
     /// Leaves without waiting for what is stuck.

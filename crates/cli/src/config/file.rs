@@ -86,6 +86,8 @@ impl Judge {
 pub(crate) struct Chat {
     pub(crate) max_tool_call_rounds: Option<u32>,
     pub(crate) max_resends: Option<u32>,
+    /// How long all hooks of one event may take together.
+    pub(crate) chain_budget_ms: Option<u64>,
     /// Whose conversation it is, for hooks that are bound to a tenant or an agent.
     pub(crate) tenant: Option<String>,
     pub(crate) agent: Option<String>,

@@ -33,6 +33,7 @@ pub(crate) struct Settings {
     /// None leaves it to the environment and the service's default.
     pub(crate) max_tool_call_rounds: Option<u32>,
     pub(crate) max_resends: Option<u32>,
+    pub(crate) chain_budget: Option<Duration>,
     pub(crate) tenant: Option<String>,
     pub(crate) agent: Option<String>,
     pub(crate) tools: Vec<ToolName>,
@@ -106,6 +107,7 @@ impl Settings {
                 .max_tool_call_rounds
                 .or(file.chat.max_tool_call_rounds.filter(|_| !rounds_in_environment)),
             max_resends: flags.max_resends.or(file.chat.max_resends),
+            chain_budget: file.chat.chain_budget_ms.map(Duration::from_millis),
             tenant: flags.tenant.clone().or(file.chat.tenant),
             agent: flags.agent.clone().or(file.chat.agent),
             tools: if flags.no_tools { Vec::new() } else { flags.tools.clone().unwrap_or(file.tools.enable) },

@@ -32,7 +32,11 @@ pub(super) fn read(
     let regex = pattern(&fields, "regex", warnings);
     let max_triggers = fields.count("maxTriggers");
     let before = target == Some(Target::Tool) && fields.text("event") == Some("before");
-    let actions = actions(&fields, kinds, before);
+    let (actions, stops) = actions(&fields, kinds, before);
+    if stops && max_triggers.is_some() {
+        let message = "a hook that blocks would stop blocking after so many times; leave it out";
+        fields.refuse("maxTriggers", message.into(), None);
+    }
     let Some(target) = target else {
         // without a target nobody can say which filters belong; the missing target is the fault to mend
         return None;
@@ -96,8 +100,10 @@ pub(super) fn pattern<'a>(fields: &Fields<'a>, name: &'a str, warnings: &Report<
     }
 }
 
-fn actions(fields: &Fields<'_>, kinds: &ActionKinds, before_a_tool: bool) -> Vec<Box<dyn Action>> {
+/// The actions, and whether one of them stops a tool.
+fn actions(fields: &Fields<'_>, kinds: &ActionKinds, before_a_tool: bool) -> (Vec<Box<dyn Action>>, bool) {
     let mut actions = Vec::new();
+    let mut stops = false;
     let items = fields.list("actions").unwrap_or_default();
     for (index, node) in items.iter().enumerate() {
         let Some(action) = fields.item("actions", index, node) else { continue };
@@ -110,6 +116,7 @@ fn actions(fields: &Fields<'_>, kinds: &ActionKinds, before_a_tool: bool) -> Vec
         match kinds.get(name) {
             Some(kind) => {
                 actions.extend((kind.read)(&action));
+                stops |= kind.stops;
                 if kind.stops && !before_a_tool {
                     let message = format!(
                         "`{name}` stops a tool before it runs: it needs `target` tool and `event` before"
@@ -133,7 +140,7 @@ fn actions(fields: &Fields<'_>, kinds: &ActionKinds, before_a_tool: bool) -> Vec
         // a bare hook is a probe: it logs what it saw
         actions.extend(default_action(fields, kinds));
     }
-    actions
+    (actions, stops)
 }
 
 /// What a hook without actions does: `{"type": "log"}`.

@@ -21,7 +21,7 @@ use super::{Fields, Report, Written, json_hook};
 use crate::expr::Condition;
 use crate::filter::{Filter, TEXT_POINTS, TOOL_POINTS};
 use crate::handler::{
-    CommandStart, Fallback, HandlerKind, HandlerSpec, HandlerType, HttpUrl, Mode, ScriptText,
+    CommandStart, Fallback, HandlerKind, HandlerSpec, HandlerType, HttpUrl, Mode, ScriptText, Withholds,
 };
 use crate::hook::{Hook, Listens, Reach, Scope, Source, Work};
 use crate::pattern::Pattern;
@@ -46,7 +46,11 @@ pub(super) fn read(fields: Fields<'_>, written: &Written<'_>, warnings: &Report<
     let timeout = timeout(&fields);
     let on_timeout = fields.word("on_timeout").unwrap_or(Fallback::Block);
     let on_error = fields.word("on_error").unwrap_or(on_timeout);
-    let withholds = fields.has("on_timeout") && on_timeout == Fallback::Block;
+    // at pre_response only who writes it wants it: a default of block would lose answers to a slow footer
+    let withholds = Withholds {
+        late: fields.has("on_timeout") && on_timeout == Fallback::Block,
+        failed: (fields.has("on_error") || fields.has("on_timeout")) && on_error == Fallback::Block,
+    };
     let mode = fields.word("mode").unwrap_or(Mode::Append);
     if fields.has("mode") && point.is_some_and(|point| point != Point::PreResponse) {
         fields.refuse("mode", "only a hook on pre_response has a mode".into(), None);
@@ -93,7 +97,7 @@ fn filter(fields: &Fields<'_>, point: Option<Point>, warnings: &Report<'_>) -> F
         matcher: by_pattern.or(by_name),
         roles: fields.words("roles"),
         regex: json_hook::pattern(fields, "regex", warnings).filter(|regex| !regex.source().is_empty()),
-        if_expr: condition(fields).map(Box::new),
+        if_expr: condition(fields, point, warnings).map(Box::new),
     }
 }
 
@@ -121,6 +125,13 @@ fn matcher(fields: &Fields<'_>, point: Option<Point>, warnings: &Report<'_>) -> 
     if let Some(point) = point.filter(|point| !TOOL_POINTS.contains(point)) {
         fields.refuse("matcher", format!("a matcher names tools, and `{point}` has none"), None);
     }
+    if let Some(likely) = list_meant(pattern.source()) {
+        let note = format!(
+            "`{}` is one pattern and matches no tool; `{likely}` was probably meant",
+            pattern.source()
+        );
+        warnings.add(fields.place_of("matcher"), "matcher", note, None);
+    }
     if let Some(likely) = glob_meant(pattern.source()) {
         let note = format!(
             "`{}` is a pattern, not a file glob, and matches no such tool; `{likely}` was probably meant",
@@ -131,6 +142,12 @@ fn matcher(fields: &Fields<'_>, point: Option<Point>, warnings: &Report<'_>) -> 
     Some(pattern)
 }
 
+/// No tool's name has a blank or a comma: `exec, write_file` would guard nothing.
+fn list_meant(source: &str) -> Option<String> {
+    let names: Vec<&str> = source.split([',', ' ']).filter(|name| !name.is_empty()).collect();
+    (source.contains([',', ' ']) && names.len() > 1).then(|| names.join("|"))
+}
+
 /// `mcp__*` matches `mcp_`, `mcp__`, `mcp___`…, which nobody means.
 fn glob_meant(source: &str) -> Option<String> {
     let before = source.strip_suffix('*')?;
@@ -138,9 +155,14 @@ fn glob_meant(source: &str) -> Option<String> {
     (before.is_empty() || before.chars().all(plain)).then(|| format!("{before}.*"))
 }
 
-fn condition(fields: &Fields<'_>) -> Option<Condition> {
+fn condition(fields: &Fields<'_>, point: Option<Point>, warnings: &Report<'_>) -> Option<Condition> {
     match Condition::parse(fields.text("if_expr").filter(|text| !text.is_empty())?) {
-        Ok(condition) => Some(condition),
+        Ok(condition) => {
+            for note in point.map(|point| condition.notes(point)).unwrap_or_default() {
+                warnings.add(fields.place_of("if_expr"), "if_expr", note, None);
+            }
+            Some(condition)
+        }
         Err(why) => {
             fields.refuse("if_expr", why, None);
             None

@@ -10,6 +10,7 @@ mod node;
 mod problem;
 pub mod schema;
 
+pub(crate) use fields::nearest;
 pub use fields::{Fields, Report};
 pub use node::{Entry, Node, NodeValue};
 pub use problem::{HookRef, Place, Problem};

@@ -29,7 +29,7 @@ pub mod secrets;
 use hookgate_core::action::Action;
 use hookgate_core::event::ChunkKind;
 use hookgate_core::filter::Filter;
-use hookgate_core::handler::{Fallback, Handler, HandlerKind, HandlerSpec, Mode};
+use hookgate_core::handler::{Fallback, Handler, HandlerKind, HandlerSpec, Mode, Withholds};
 use hookgate_core::hook::{Hook, Listens, Reach, Source, Work};
 use hookgate_core::pattern::Pattern;
 use hookgate_core::point::Point;
@@ -179,7 +179,11 @@ pub fn hook(name: &str, settings: &Map<String, Value>) -> Result<Hook, String> {
                 on_timeout: Fallback::Block,
                 on_error: Fallback::Block,
                 mode,
-                withholds: builtin.point == Point::PreResponse,
+                withholds: if builtin.point == Point::PreResponse {
+                    Withholds { late: true, failed: true }
+                } else {
+                    Withholds::default()
+                },
             };
             let matcher = tools.map(|names| Pattern::of_names(&names)).transpose();
             let matcher = matcher.map_err(|error| format!("setting `tools`: {error}"))?;

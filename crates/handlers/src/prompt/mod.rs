@@ -118,7 +118,9 @@ impl PromptHandler {
         }
         let head = call.facts.head();
         let first = call.facts.point() == Point::UserPromptSubmit;
-        self.spending.turns.take(&head.session_id, call.hook, self.per_turn, first)?;
+        // a sub-agent's questions are its user's
+        let session = head.root_session_id.as_ref().unwrap_or(&head.session_id);
+        self.spending.turns.take(session, call.hook, self.per_turn, first)?;
         let tenant = head.tenant_id.as_deref();
         let guess = tokens(call.json.len().saturating_add(self.policy.len()));
         let spent = |detail| Fault::failed("the budget for questions is used up", detail);
