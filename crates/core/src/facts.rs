@@ -17,6 +17,8 @@ pub struct Head {
     pub agent_id: Option<String>,
     /// 0 for the user's agent, 1 for its sub-agents, and so on.
     pub depth: u32,
+    /// The trace that the event is part of, where the caller has one.
+    pub trace_id: Option<String>,
 }
 
 /// An event whose verdict somebody waits for.
@@ -128,7 +130,9 @@ impl Facts {
         all.insert("event".into(), point.as_str().into());
         all.insert("eventId".into(), head.event_id.as_str().into());
         all.insert("sessionId".into(), head.session_id.as_str().into());
-        for (key, value) in [("tenantId", &head.tenant_id), ("agentId", &head.agent_id)] {
+        let optional =
+            [("tenantId", &head.tenant_id), ("agentId", &head.agent_id), ("traceId", &head.trace_id)];
+        for (key, value) in optional {
             if let Some(value) = value {
                 all.insert(key.into(), value.as_str().into());
             }
@@ -181,6 +185,21 @@ impl Facts {
                 Facts::new(Point::SubagentStop, head, [("subagent", subagent)])
             }
         }
+    }
+
+    /// The facts that [`to_json`](Facts::to_json) wrote, for an event that was kept for later. `None`: it is no event.
+    pub fn from_json(json: &str) -> Option<Facts> {
+        let members: Map<String, Value> = serde_json::from_str(json).ok()?;
+        let text = |name: &str| members.get(name).and_then(Value::as_str).map(str::to_owned);
+        let head = Head {
+            event_id: text("eventId")?,
+            session_id: text("sessionId")?,
+            tenant_id: text("tenantId"),
+            agent_id: text("agentId"),
+            depth: u32::try_from(members.get("depth")?.as_u64()?).ok()?,
+            trace_id: text("traceId"),
+        };
+        Some(Facts { point: Point::from_word(&text("event")?)?, head, members })
     }
 
     /// Where it happens.

@@ -12,7 +12,7 @@ use crate::guard;
 use crate::handler::{Answer, Call, Fallback, Fault, Handler, HandlerSpec, Mode};
 use crate::hook::{Hook, Listens, Work};
 use crate::point::{Point, Stage};
-use crate::record::{Record, Recorder, input_hash, open_text};
+use crate::record::{Record, RecordError, Recorder, hash_with, open_error, open_text};
 use crate::set::{HookSet, Slot};
 use crate::verdict::{Additions, Block, Cause, Decision, Ran, Ruling, Trace, Verdict, Warning, WarningCode};
 use serde_json::Value;
@@ -24,6 +24,9 @@ use std::time::Duration;
 
 /// Deeper nested agents are stopped, whatever the hooks say.
 pub const DEEPEST: u32 = 3;
+
+/// What a record may take at least, also when the chain's time is used up.
+const LEAST_FOR_RECORD: Duration = Duration::from_millis(250);
 
 /// A clock that the door brings: core has none.
 pub trait Timer: Send + Sync + fmt::Debug {
@@ -102,6 +105,16 @@ impl Dispatcher {
             }
         }
         work
+    }
+}
+
+impl Dispatcher {
+    /// The work of one hook on an event that was kept for later. Its condition was answered then; `None` if the hook
+    /// is gone or no longer sees such events.
+    pub fn watch_again(&self, hook: &str, facts: Facts) -> Option<Watch> {
+        let set = self.current();
+        let slot = set.place_of(hook, &facts)?;
+        Some(Watch { set, slot, facts: Arc::new(facts), warnings: Vec::new() })
     }
 }
 
@@ -291,20 +304,21 @@ impl<'a> Chain<'a> {
         self.trace.warnings.push(Warning { hook: hook.name.clone(), code, text });
     }
 
-    async fn record(&mut self, hook: &Hook, outcome: Outcome) -> Result<(), crate::record::RecordError> {
+    async fn record(&mut self, hook: &Hook, outcome: Outcome) -> Result<(), RecordError> {
         let Outcome { decision, answer, fault, took } = outcome;
         self.trace.ran.push(Ran { hook: hook.name.clone(), decision, took, console: answer.console });
         let head = self.facts.head();
         let record = Record {
             hook: hook.key.clone(),
             label: hook.name.clone(),
+            hook_version: hook.version.clone(),
             session_id: head.session_id.clone(),
             tenant_id: head.tenant_id.clone(),
             agent_id: head.agent_id.clone(),
             event_id: head.event_id.clone(),
             event: crate::word::Word::as_str(self.facts.point()),
             tool_name: self.facts.get("toolName").and_then(Value::as_str).map(str::to_owned),
-            input_hash: input_hash(&self.facts),
+            input_hash: hash_with(&self.facts, |canonical| self.around.recorder.digest(canonical)),
             decision,
             cause: match decision {
                 Decision::Allow | Decision::Block => None,
@@ -312,12 +326,15 @@ impl<'a> Chain<'a> {
                 Decision::Error => Some(Cause::Error),
             },
             duration: took,
-            error: fault.as_deref().map(open_text),
+            error: fault.as_deref().map(|fault| open_error(fault, &self.facts)),
             error_detail: fault,
             refused_fields: std::mem::take(&mut self.refused),
             tokens: answer.tokens,
+            trace_id: head.trace_id.clone(),
         };
-        self.around.recorder.record(record).await
+        // a hook that used the chain's time up still gets its record
+        let left = self.deadline.saturating_sub(self.around.timer.now()).max(LEAST_FOR_RECORD);
+        kept_within(&*self.around.timer, self.around.recorder.record(record), left).await
     }
 }
 
@@ -350,6 +367,23 @@ async fn ask_within(timer: &dyn Timer, handler: &dyn Handler, call: Call<'_>) ->
         // made only when the answer did not come at once
         let clock = clock.get_or_insert_with(|| timer.sleep(call.within));
         clock.as_mut().poll(context).map(|()| Err(Fault::Timeout))
+    })
+    .await
+}
+
+/// Waits for the record or the clock, whichever is first.
+async fn kept_within(
+    timer: &dyn Timer,
+    mut kept: BoxFuture<'_, Result<(), RecordError>>,
+    within: Duration,
+) -> Result<(), RecordError> {
+    let mut clock: Option<BoxFuture<'static, ()>> = None;
+    poll_fn(|context| {
+        if let Poll::Ready(result) = kept.as_mut().poll(context) {
+            return Poll::Ready(result);
+        }
+        let clock = clock.get_or_insert_with(|| timer.sleep(within));
+        clock.as_mut().poll(context).map(|()| Err(RecordError("the store did not take it in time".into())))
     })
     .await
 }

@@ -177,6 +177,15 @@ impl HookSet {
         self.hooks.get(usize::try_from(slot).ok()?)
     }
 
+    /// The place of the lifecycle hook with this key that may see an event.
+    pub(crate) fn place_of(&self, key: &str, facts: &Facts) -> Option<Slot> {
+        let fits = |hook: &Hook| {
+            let at_point = matches!(hook.listens, Listens::Point { point, .. } if point == facts.point());
+            at_point && *hook.key == *key && sees(&hook.reach, facts.head())
+        };
+        (0..).zip(&self.hooks).find(|(_, hook)| fits(hook)).map(|(slot, _)| slot)
+    }
+
     pub(crate) fn chunk(&self, kind: ChunkKind) -> &ChunkHooks {
         let [content, reasoning, tool_call_delta, finish] = &self.chunks;
         match kind {

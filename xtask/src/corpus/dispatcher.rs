@@ -171,6 +171,7 @@ async fn fire_once(
         tenant_id: text("tenantId"),
         agent_id: text("agentId"),
         depth: event.get("depth").and_then(Value::as_u64).and_then(|d| u32::try_from(d).ok()).unwrap_or(0),
+        trace_id: None,
     };
     let tool_name = text("toolName").unwrap_or_default();
     let gate = match text("event").unwrap_or_default().as_str() {

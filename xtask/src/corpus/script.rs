@@ -164,7 +164,7 @@ fn facts(event: &Value) -> Facts {
         session_id: text("sessionId").unwrap_or_default(),
         tenant_id: text("tenantId"),
         agent_id: text("agentId"),
-        depth: 0,
+        ..Head::default()
     };
     let tool_name = text("toolName").unwrap_or_default();
     Facts::of_gate(&head, GateEvent::PreToolUse { tool_name, tool_input: Value::Null })

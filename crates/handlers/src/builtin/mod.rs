@@ -135,6 +135,7 @@ pub fn hook(name: &str, settings: &Map<String, Value>) -> Result<Hook, String> {
         let names: Vec<&str> = ALL.iter().map(|builtin| builtin.name).collect();
         return Err(format!("unknown built-in hook `{name}`; expected one of {}", names.join(", ")));
     };
+    let definition = serde_json::json!({"builtin": name, "settings": settings});
     let settings = Settings::new(settings, builtin.settings)?;
     let priority = settings.number("priority")?.unwrap_or(0);
     let timeout = settings.number("timeout_ms")?.unwrap_or(5_000);
@@ -163,6 +164,7 @@ pub fn hook(name: &str, settings: &Map<String, Value>) -> Result<Hook, String> {
         reach: Reach::Global,
         work: Work::Handler { spec, run: Some(made.handler) },
         mutable_fields: builtin.changes.iter().map(|field| (*field).to_owned()).collect(),
+        version: Hook::version_of(&definition),
         source: Source::Builtin,
     })
 }

@@ -12,4 +12,5 @@
 mod bench;
 mod command;
 mod prompt;
+mod record;
 mod watchers;

@@ -120,6 +120,7 @@ fn head(event: &Value) -> Head {
         tenant_id: text(event.get("tenant")),
         agent_id: text(of_agent("id")),
         depth,
+        trace_id: None,
     }
 }
 
