@@ -8,7 +8,6 @@ use hookgate_core::verdict::Decision;
 use hookgate_store::keys::Keys;
 use hookgate_store::spool::Durability;
 use hookgate_store::store::{Options, Store};
-use std::future::Future;
 use std::hint::black_box;
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;

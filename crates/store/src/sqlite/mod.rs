@@ -37,6 +37,8 @@ pub struct Sqlite {
     connection: Connection,
     /// To see whether the path still names the file that is open.
     identity: Option<files::Identity>,
+    /// The connection is of no more use.
+    is_stale: bool,
     cache: Cache,
     texts: Texts,
     syncs: bool,
@@ -80,15 +82,24 @@ impl Sqlite {
         schema::migrate(&mut connection, &what)?;
         let (path, identity) = (path.to_owned(), files::identity(path));
         let (cache, texts) = (Cache::default(), Texts::default());
-        Ok(Sqlite { path, what, connection, identity, cache, texts, syncs: false })
+        Ok(Sqlite { path, what, connection, identity, is_stale: false, cache, texts, syncs: false })
     }
 
     /// Runs one call; opens the file anew if somebody put another in its place, and moves a damaged one aside.
     fn with<T>(&mut self, mut call: impl FnMut(&mut Sqlite) -> rusqlite::Result<T>) -> Result<T, StoreError> {
-        if files::identity(&self.path) != self.identity {
+        if self.is_stale || files::identity(&self.path) != self.identity {
             self.reopen()?;
         }
-        match call(self).map_err(|error| fault(&self.what, error)) {
+        let result = call(self).map_err(|error| {
+            let code = error.sqlite_error_code();
+            // opened while the file could only be read, or not at all: it stays so until it is opened anew
+            self.is_stale = matches!(
+                code,
+                Some(ErrorCode::ReadOnly | ErrorCode::CannotOpen | ErrorCode::SystemIoFailure)
+            );
+            fault(&self.what, error)
+        });
+        match result {
             Err(StoreError::Corrupt { what, why }) => {
                 self.cache.clear();
                 set_aside(&self.path)?;

@@ -12,4 +12,10 @@
 )]
 
 mod bench;
+mod chain;
 mod contract;
+mod faults;
+mod outbox;
+mod processes;
+mod secrets;
+mod spool;
