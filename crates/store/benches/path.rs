@@ -128,8 +128,8 @@ fn rows_through(options: &Options, rows: u64) -> f64 {
     a_second
 }
 
-/// The same columns and indexes, 1024 rows in a transaction, nothing around it.
-fn rows_bare(dir: &Path, durability: Durability, rows: u64) -> f64 {
+/// The same columns and indexes, so many rows in a transaction, nothing around it.
+fn rows_bare(dir: &Path, durability: Durability, rows: u64, at_once: u64) -> f64 {
     // the schema is the store's own
     let options = Options { keys: None, ..options(dir, durability) };
     drop(Audit::open(&options).unwrap());
@@ -141,7 +141,7 @@ fn rows_bare(dir: &Path, durability: Durability, rows: u64) -> f64 {
         connection.pragma_update(None, name, value).unwrap();
     }
     let began = Instant::now();
-    for first in (0..rows).step_by(1024) {
+    for first in (0..rows).step_by(at_once as usize) {
         let transaction = connection.transaction().unwrap();
         {
             let mut insert = transaction
@@ -151,7 +151,7 @@ fn rows_bare(dir: &Path, durability: Durability, rows: u64) -> f64 {
                      ON CONFLICT(dedup) DO NOTHING",
                 )
                 .unwrap();
-            for number in first..(first + 1024).min(rows) {
+            for number in first..(first + at_once).min(rows) {
                 let mixed = number.wrapping_mul(0x9E37_79B9_7F4A_7C15);
                 let mut hash = [0; 32];
                 hash[..8].copy_from_slice(&mixed.to_le_bytes());
@@ -178,15 +178,21 @@ fn rows_bare(dir: &Path, durability: Durability, rows: u64) -> f64 {
 
 fn rows(durability: Durability) {
     let count = 300_000;
-    let bare = {
-        let dir = tempfile::tempdir_in(".").unwrap();
-        rows_bare(dir.path(), durability, count)
-    };
+    let bare: Vec<f64> = [1024, 8192]
+        .into_iter()
+        .map(|at_once| {
+            let dir = tempfile::tempdir_in(".").unwrap();
+            rows_bare(dir.path(), durability, count, at_once)
+        })
+        .collect();
     let dir = tempfile::tempdir_in(".").unwrap();
     let whole = rows_through(&options(dir.path(), durability), count);
     println!(
-        "rows {durability:?}: {whole:.0}/s through the whole path, {bare:.0}/s bare ({:.0} %)",
-        100.0 * whole / bare
+        "rows {durability:?}: {whole:.0}/s through the whole path; bare {:.0}/s by 1024 ({:.0} %), {:.0}/s by 8192 ({:.0} %)",
+        bare[0],
+        100.0 * whole / bare[0],
+        bare[1],
+        100.0 * whole / bare[1]
     );
 }
 

@@ -2,7 +2,7 @@
 //!
 //! Opening it moves in what dead processes left, so that an answer lacks nothing that was kept. Calls block.
 
-use crate::chain::{ChainState, Checkpoint, Verified, Verifier};
+use crate::chain::{ChainState, Checkpoint};
 use crate::database::Database;
 use crate::error::StoreError;
 use crate::keys::{Keys, Purpose};
@@ -10,6 +10,7 @@ use crate::query::{Entry, Filter, Order, Stats};
 use crate::spool::adopt;
 use crate::sqlite;
 use crate::store::{Options, Place};
+use crate::verify::{self, Verified};
 use std::path::PathBuf;
 
 /// Rows that are fetched at once on the way through many.
@@ -110,9 +111,8 @@ impl Audit {
         let mut chains = self.database.chains()?;
         loop {
             // rows that others add meanwhile stand behind the heads that were read first
-            let mut verifier = Verifier::new(chains.clone(), self.place.keys.as_ref(), against)?;
-            self.database.walk(&mut |place, row| verifier.see(place, row))?;
-            let verified = verifier.finish();
+            let keys = self.place.keys.as_ref();
+            let verified = verify::verify(&mut *self.database, chains.clone(), keys, against)?;
             let now = self.database.chains()?;
             let anchors = |chains: &[ChainState]| -> Vec<_> {
                 chains.iter().map(|chain| (chain.writer.clone(), chain.anchor.clone())).collect()

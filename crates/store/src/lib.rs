@@ -19,6 +19,7 @@ pub mod row;
 
 pub mod chain;
 pub mod keys;
+pub mod verify;
 
 pub mod database;
 pub mod sqlite;

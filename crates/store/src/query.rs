@@ -229,3 +229,13 @@ pub(crate) struct Group {
     pub(crate) total_us: u64,
     pub(crate) longest_us: u64,
 }
+
+impl Group {
+    /// Adds one row.
+    pub(crate) fn add(&mut self, at: i64, us: u64) {
+        self.rows = self.rows.saturating_add(1);
+        (self.first, self.last) = (self.first.min(at), self.last.max(at));
+        self.total_us = self.total_us.saturating_add(us);
+        self.longest_us = self.longest_us.max(us);
+    }
+}

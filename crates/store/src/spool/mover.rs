@@ -11,10 +11,11 @@ use std::sync::mpsc::Sender;
 use std::sync::{Arc, MutexGuard};
 use std::time::{Duration, Instant};
 
-/// Rows in one transaction.
-pub(super) const ROWS: usize = 1024;
+/// Rows in one transaction, where so many wait: the more there are, the fewer pages of the index over hook and event are
+/// written for each.
+pub(super) const ROWS: usize = 8192;
 /// A piece of a file that is read at once; the largest frame fits.
-const PIECE: u64 = 2 << 20;
+const PIECE: u64 = 4 << 20;
 /// How long it waits for more before it begins a transaction for a few rows.
 const GATHER: Duration = Duration::from_millis(20);
 /// As much is worth a transaction at once.

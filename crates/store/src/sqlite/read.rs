@@ -12,7 +12,7 @@ use crate::query::{Entry, Filter, Group, InChain, Order, Stats};
 use crate::row::{Dedup, Row, Sealed, dedup};
 use rusqlite::types::{Value, ValueRef};
 use rusqlite::{Connection, OptionalExtension, params_from_iter};
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 
 const COLUMNS: &str = "e.n, e.chain, e.seq, e.hash, e.hook, e.subject, e.kind, e.created_at, e.duration_us,
     e.input_hash, e.dedup, e.event_id, e.error, e.refused_fields, e.tokens, e.trace_id, e.key_id, e.detail";
@@ -128,23 +128,20 @@ pub(super) fn get(connection: &Connection, id: i64) -> rusqlite::Result<Option<E
 pub(super) fn stats(connection: &Connection, filter: &Filter) -> rusqlite::Result<Stats> {
     let wanted = Where::of(connection, filter)?;
     let mut statement = connection.prepare_cached(&format!(
-        "SELECT h.label, k.decision, g.* FROM (SELECT e.hook, e.kind, count(*), min(e.created_at), max(e.created_at),
-         sum(e.duration_us), max(e.duration_us) FROM executions e WHERE {} GROUP BY e.hook, e.kind) g
-         JOIN hooks h ON h.n = g.hook JOIN kinds k ON k.n = g.kind",
+        "SELECT e.hook, e.kind, e.created_at, e.duration_us FROM executions e WHERE {}",
         wanted.text
     ))?;
-    let mut stats = Stats::default();
+    // SQLite would sort all rows to group them
+    let mut groups: HashMap<(i64, i64), Group> = HashMap::new();
     let mut rows = statement.query(params_from_iter(wanted.values))?;
     while let Some(row) = rows.next()? {
-        let number = |at| row.get::<_, i64>(at).map(i64::unsigned_abs);
-        let group = Group {
-            rows: number(4)?,
-            first: row.get(5)?,
-            last: row.get(6)?,
-            total_us: number(7)?,
-            longest_us: number(8)?,
-        };
-        stats.add(&row.get::<_, String>(0)?, &row.get::<_, String>(1)?, &group);
+        let (at, us) = (row.get(2)?, row.get::<_, i64>(3)?.unsigned_abs());
+        let none = Group { rows: 0, first: at, last: at, total_us: 0, longest_us: 0 };
+        groups.entry((row.get(0)?, row.get(1)?)).or_insert(none).add(at, us);
+    }
+    let mut stats = Stats::default();
+    for ((of_hook, of_kind), group) in groups {
+        stats.add(&hook(connection, of_hook)?.label, &kind(connection, of_kind)?.decision, &group);
     }
     Ok(stats)
 }

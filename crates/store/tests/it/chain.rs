@@ -2,9 +2,10 @@
 
 use crate::bench::{all, failed, keep, options, record};
 use hookgate_store::audit::Audit;
-use hookgate_store::chain::{Checkpoint, FaultKind, Verified};
+use hookgate_store::chain::Checkpoint;
 use hookgate_store::query::{Filter, Order};
 use hookgate_store::store::Options;
+use hookgate_store::verify::{FaultKind, Verified};
 
 /// Ten rows, of which the fourth has a detail.
 fn trail(options: &Options) {

@@ -4,8 +4,8 @@ use crate::bench::{LONG, event_ids, keep, options, record, wait};
 use hookgate_core::record::Recorder;
 use hookgate_store::StoreError;
 use hookgate_store::audit::Audit;
-use hookgate_store::chain::FaultKind;
 use hookgate_store::store::{Options, Store};
+use hookgate_store::verify::FaultKind;
 use std::os::unix::fs::FileExt;
 use std::time::{Duration, Instant};
 
