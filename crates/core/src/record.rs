@@ -82,8 +82,11 @@ pub fn hash_with(facts: &Facts, digest: impl FnOnce(&[u8]) -> [u8; 32]) -> Strin
     let mut canonical = Vec::with_capacity(256);
     let members = INPUT_MEMBERS.iter().filter_map(|name| Some((*name, facts.get(name)?)));
     canonical::write_object(members, &mut canonical);
-    let halves = digest(&canonical).into_iter().flat_map(|byte| [byte >> 4, byte & 15]);
-    halves.filter_map(|half| HEX.get(usize::from(half))).map(|digit| char::from(*digit)).collect()
+    let mut hex = String::with_capacity(64);
+    for half in digest(&canonical).into_iter().flat_map(|byte| [byte >> 4, byte & 15]) {
+        hex.extend(HEX.get(usize::from(half)).map(|digit| char::from(*digit)));
+    }
+    hex
 }
 
 /// A hook's error as it may stand in the open: what it repeats of the event's input goes out first, whole texts of

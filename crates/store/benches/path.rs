@@ -1,7 +1,7 @@
 //! The whole path on real files: what a gate waits for, rows a second beside the bare database, questions over many
 //! rows. Own harness, because waiting and percentiles are what is measured.
 //!
-//! `cargo bench -p hookgate-store --bench path [-- wait|rows|questions|postgres]`; `HOOKGATE_BENCH_ROWS` sets the number
+//! `cargo bench -p hookgate-store --bench path [-- record|wait|rows|questions|postgres]`; `HOOKGATE_BENCH_ROWS` sets the number
 //! of rows for the questions (default one million).
 #![allow(
     clippy::unwrap_used,
@@ -12,7 +12,8 @@
     reason = "a test may stop"
 )]
 
-use hookgate_core::record::{Record, Recorder};
+use hookgate_core::facts::{Facts, GateEvent, Head};
+use hookgate_core::record::{Record, Recorder, hash_with};
 use hookgate_core::verdict::Decision;
 use hookgate_store::audit::Audit;
 use hookgate_store::keys::Keys;
@@ -22,6 +23,7 @@ use hookgate_store::store::{Options, Store};
 use rusqlite::params;
 use std::path::Path;
 use std::sync::Arc;
+use std::task::{Context, Waker};
 use std::time::{Duration, Instant};
 
 const LONG: Duration = Duration::from_secs(600);
@@ -176,6 +178,50 @@ fn rows_bare(dir: &Path, durability: Durability, rows: u64, at_once: u64) -> f64
     rows as f64 / began.elapsed().as_secs_f64()
 }
 
+/// Processor time of this thread.
+fn processor() -> Duration {
+    let time = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
+    Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
+}
+
+/// What a record costs the caller's processor: canonical JSON, digest, row, handing over.
+fn record_cost(failed: bool) {
+    let dir = tempfile::tempdir_in(".").unwrap();
+    let store = Store::open(&options(dir.path(), Durability::Relaxed)).unwrap();
+    let tool_input = serde_json::json!({
+        "command": "git -C /srv/app log --oneline -n 20 | head", "cwd": "/srv/app", "timeout": 30,
+    });
+    let event = GateEvent::PreToolUse { tool_name: "exec".into(), tool_input };
+    let facts = Facts::of_gate(&Head::default(), event);
+    let mut number = 0;
+    let mut rounds: Vec<[u128; 2]> = (0..41)
+        .map(|_| {
+            let mut records: Vec<Record> = Vec::new();
+            for _ in 0..2000 {
+                number += 1;
+                let detail = failed.then(|| "x".repeat(300));
+                records.push(Record { error_detail: detail, ..record(number) });
+            }
+            let began = processor();
+            for record in &mut records {
+                record.input_hash = hash_with(&facts, |canonical| store.digest(canonical));
+            }
+            let hashed = processor();
+            for record in records {
+                let kept = store.record(record).as_mut().poll(&mut Context::from_waker(Waker::noop()));
+                assert!(kept.is_ready());
+            }
+            let kept = processor();
+            store.flush(LONG).unwrap();
+            [hashed - began, kept - hashed].map(|time| time.as_nanos() / 2000)
+        })
+        .collect();
+    rounds.sort_by_key(|[hash, keep]| hash + keep);
+    let [hash, keep] = rounds[20];
+    let what = if failed { "with a sealed detail of 300 bytes" } else { "without a detail" };
+    println!("a record {what}: {hash} ns canonical JSON and digest, {keep} ns row and handing over");
+}
+
 fn rows(durability: Durability) {
     let count = 300_000;
     let bare: Vec<f64> = [1024, 8192]
@@ -241,6 +287,10 @@ fn questions() {
 fn main() {
     let wanted: Vec<String> = std::env::args().skip(1).filter(|arg| !arg.starts_with('-')).collect();
     let is_wanted = |name: &str| wanted.is_empty() || wanted.iter().any(|wanted| wanted == name);
+    if is_wanted("record") {
+        record_cost(false);
+        record_cost(true);
+    }
     if is_wanted("wait") {
         for durability in [Durability::Process, Durability::Relaxed, Durability::Power] {
             wait(durability, false);

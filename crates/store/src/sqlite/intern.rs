@@ -118,10 +118,50 @@ fn kind(connection: &Connection, row: &Row<'_>) -> rusqlite::Result<i64> {
 /// From numbers to texts, for going through all rows. Valid within one read of the database.
 #[derive(Debug, Default)]
 pub(super) struct Texts {
-    pub(super) hooks: HashMap<i64, Arc<Hook>>,
-    pub(super) subjects: HashMap<i64, Arc<Subject>>,
-    pub(super) kinds: HashMap<i64, Arc<Kind>>,
-    pub(super) chains: HashMap<i64, Arc<String>>,
+    pub(super) hooks: Known<Hook>,
+    pub(super) subjects: Known<Subject>,
+    pub(super) kinds: Known<Kind>,
+    pub(super) chains: Known<String>,
+}
+
+/// What numbers of one table stand for.
+#[derive(Debug)]
+pub(super) struct Known<T> {
+    /// Rows of one session come one after the other.
+    last: Option<(i64, Arc<T>)>,
+    all: HashMap<i64, Arc<T>>,
+}
+
+impl<T> Default for Known<T> {
+    fn default() -> Self {
+        Known { last: None, all: HashMap::new() }
+    }
+}
+
+impl<T> Known<T> {
+    /// What a number stands for; `find` asks the database.
+    pub(super) fn get(
+        &mut self,
+        number: i64,
+        find: impl FnOnce() -> rusqlite::Result<T>,
+    ) -> rusqlite::Result<Arc<T>> {
+        if let Some((_, found)) = self.last.as_ref().filter(|(last, _)| *last == number) {
+            return Ok(found.clone());
+        }
+        let found = match self.all.get(&number) {
+            Some(found) => found.clone(),
+            None => {
+                let found = Arc::new(find()?);
+                if self.all.len() >= MOST {
+                    self.all.clear();
+                }
+                self.all.insert(number, found.clone());
+                found
+            }
+        };
+        self.last = Some((number, found.clone()));
+        Ok(found)
+    }
 }
 
 #[derive(Debug)]
@@ -150,22 +190,4 @@ impl Texts {
     pub(super) fn clear(&mut self) {
         *self = Texts::default();
     }
-}
-
-/// What a number stands for. A number that stands for nothing is a row that somebody bent; it reads as empty and the
-/// chain tells.
-pub(super) fn look_up<T>(
-    known: &mut HashMap<i64, Arc<T>>,
-    number: i64,
-    find: impl FnOnce() -> rusqlite::Result<T>,
-) -> rusqlite::Result<Arc<T>> {
-    if let Some(found) = known.get(&number) {
-        return Ok(found.clone());
-    }
-    let found = Arc::new(find()?);
-    if known.len() >= MOST {
-        known.clear();
-    }
-    known.insert(number, found.clone());
-    Ok(found)
 }

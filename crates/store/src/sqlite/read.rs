@@ -4,7 +4,7 @@
 //! index however many others there are. An event is found by the unique index over hook and event: one probe for each
 //! hook that ever was.
 
-use super::intern::{Hook, Kind, Subject, Texts, look_up};
+use super::intern::{Hook, Kind, Subject, Texts};
 use crate::chain::{Anchor, ChainState, Epoch, Link};
 use crate::database::See;
 use crate::error::StoreError;
@@ -166,18 +166,19 @@ pub(super) fn walk(
     Ok(Ok(()))
 }
 
-/// Puts a row together from its columns and the texts that they name.
+/// Puts a row together from its columns and the texts that they name. A number that names nothing is a row that somebody
+/// bent: it reads as empty, and the chain tells.
 fn read_row<T>(
     connection: &Connection,
     row: &rusqlite::Row<'_>,
     texts: &mut Texts,
     see: impl FnOnce(InChain<'_>, &Row<'_>) -> T,
 ) -> rusqlite::Result<T> {
-    let hook = look_up(&mut texts.hooks, row.get(4)?, || hook(connection, row.get(4)?))?;
-    let subject = look_up(&mut texts.subjects, row.get(5)?, || subject(connection, row.get(5)?))?;
-    let kind = look_up(&mut texts.kinds, row.get(6)?, || kind(connection, row.get(6)?))?;
+    let hook = texts.hooks.get(row.get(4)?, || hook(connection, row.get(4)?))?;
+    let subject = texts.subjects.get(row.get(5)?, || subject(connection, row.get(5)?))?;
+    let kind = texts.kinds.get(row.get(6)?, || kind(connection, row.get(6)?))?;
     let chain = row.get(1)?;
-    let writer = look_up(&mut texts.chains, chain, || writer(connection, chain))?;
+    let writer = texts.chains.get(chain, || writer(connection, chain))?;
     let number = |at| row.get::<_, i64>(at).map(i64::unsigned_abs);
     let key_id = text(row, 16)?;
     let detail = match (key_id, row.get_ref(17)?) {
