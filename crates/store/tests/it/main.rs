@@ -16,6 +16,8 @@ mod chain;
 mod contract;
 mod faults;
 mod outbox;
+mod postgres;
 mod processes;
 mod secrets;
+mod server;
 mod spool;
