@@ -8,6 +8,7 @@
     clippy::panic,
     clippy::indexing_slicing,
     clippy::print_stdout,
+    clippy::print_stderr,
     missing_docs,
     reason = "a test may stop"
 )]
@@ -16,15 +17,20 @@ use hookgate_core::facts::{Facts, GateEvent, Head};
 use hookgate_core::record::{Record, Recorder, hash_with};
 use hookgate_core::verdict::Decision;
 use hookgate_store::audit::Audit;
+use hookgate_store::database::Database;
 use hookgate_store::keys::Keys;
+use hookgate_store::postgres::Postgres;
 use hookgate_store::query::{Filter, Order};
 use hookgate_store::spool::Durability;
-use hookgate_store::store::{Options, Store};
+use hookgate_store::store::{Backend, Options, Store};
 use rusqlite::params;
 use std::path::Path;
 use std::sync::Arc;
 use std::task::{Context, Waker};
 use std::time::{Duration, Instant};
+
+#[path = "../tests/it/server.rs"]
+mod server;
 
 const LONG: Duration = Duration::from_secs(600);
 
@@ -242,6 +248,75 @@ fn rows(durability: Durability) {
     );
 }
 
+/// The same table and indexes, by arrays of 1024 rows, nothing around it.
+fn rows_bare_postgres(connection: &str, rows: u64) -> f64 {
+    runtime().block_on(async {
+        let (client, connection) = tokio_postgres::connect(connection, tokio_postgres::NoTls).await.unwrap();
+        tokio::spawn(connection);
+        let statement = client
+            .prepare(
+                "INSERT INTO hookgate_executions(hook_id, hook_label, hook_version, session_id, tenant_id, event_id, event,
+                 tool_name, input_hash, decision, duration_us, dedup, created_at, seq, hash, chain)
+                 SELECT a, a, g, b, h, c, i, j, d, k, l, e, f, f, d, 1
+                 FROM unnest($1::text[], $2::text[], $3::text[], $4::bytea[], $5::bytea[], $6::bigint[], $7::text[],
+                 $8::text[], $9::text[], $10::text[], $11::text[], $12::bigint[])
+                 u(a, b, c, d, e, f, g, h, i, j, k, l)
+                 ON CONFLICT(dedup) DO NOTHING",
+            )
+            .await
+            .unwrap();
+        let began = Instant::now();
+        for first in (0..rows).step_by(1024) {
+            let numbers = first..(first + 1024).min(rows);
+            let mixed = |number: u64| number.wrapping_mul(0x9E37_79B9_7F4A_7C15);
+            let texts = |of: fn(u64) -> String| numbers.clone().map(of).collect::<Vec<_>>();
+            let hooks = texts(|number| format!("label of hook {}", number % 40));
+            let sessions = texts(|number| format!("s-{:08x}", number / 50));
+            let events: Vec<String> = numbers.clone().map(|number| format!("01J9{:016X}", mixed(number))).collect();
+            let bytes = |times: usize| {
+                numbers.clone().map(|number| mixed(number).to_be_bytes().repeat(times)).collect::<Vec<_>>()
+            };
+            let times: Vec<i64> = numbers.clone().map(|number| number as i64).collect();
+            let same = |text: &'static str| vec![text; hooks.len()];
+            let (version, tenant, event) = (same("0123456789ab"), same("acme"), same("pre_tool_use"));
+            let (tool, decision, took) = (same("exec"), same("allow"), vec![812i64; hooks.len()]);
+            let (hashes, dedups) = (bytes(4), bytes(2));
+            client
+                .execute(
+                    &statement,
+                    &[
+                        &hooks, &sessions, &events, &hashes, &dedups, &times, &version, &tenant, &event, &tool,
+                        &decision, &took,
+                    ],
+                )
+                .await
+                .unwrap();
+        }
+        rows as f64 / began.elapsed().as_secs_f64()
+    })
+}
+
+fn postgres() {
+    let count = 150_000;
+    let Some(server) = server::Server::start(true) else { return };
+    let backend = |connection: String| -> Backend {
+        Arc::new(move || Ok(Box::new(Postgres::open(&connection)?) as Box<dyn Database>))
+    };
+    let bare = {
+        let connection = server.fresh();
+        (backend(connection.clone()))().unwrap();
+        rows_bare_postgres(&connection, count)
+    };
+    let dir = tempfile::tempdir_in(".").unwrap();
+    let options =
+        Options { backend: Some(backend(server.fresh())), ..options(dir.path(), Durability::Process) };
+    let whole = rows_through(&options, count);
+    println!(
+        "rows PostgreSQL: {whole:.0}/s through the whole path, {bare:.0}/s bare by 1024 ({:.0} %)",
+        100.0 * whole / bare
+    );
+}
+
 fn questions() {
     let count: u64 = std::env::var("HOOKGATE_BENCH_ROWS").map_or(1_000_000, |rows| rows.parse().unwrap());
     let dir = tempfile::tempdir_in(".").unwrap();
@@ -300,6 +375,9 @@ fn main() {
     if is_wanted("rows") {
         rows(Durability::Process);
         rows(Durability::Power);
+    }
+    if is_wanted("postgres") {
+        postgres();
     }
     if is_wanted("questions") {
         questions();

@@ -288,7 +288,7 @@ mod tests {
         }
         let text = std::fs::read_to_string(&path).unwrap();
         let secret = text.lines().last().unwrap().split(' ').nth(1).unwrap();
-        assert!(!format!("{first:?}{:?}", first.newest_chain()).contains(&secret[..8]));
+        assert!(!format!("{first:?}{:?}", first.newest_chain()).contains(secret.get(..8).unwrap()));
     }
 
     #[test]
@@ -330,17 +330,17 @@ mod tests {
     fn a_bad_key_file_says_where() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("keys");
-        let zeros = "0".repeat(64);
+        let (zeros, short) = ("0".repeat(64), "0".repeat(63));
         for (text, words) in [
             (String::new(), "no key"),
             ("# x\nk1\n".into(), "line 2: expected an id and 64 hex digits"),
-            (format!("k1 {}\n", &zeros[1..]), "line 1: the secret is not 64 hex digits"),
+            (format!("k1 {short}\n"), "line 1: the secret is not 64 hex digits"),
             (format!("k1 {zeros}\n"), "line 1: the secret does not belong to the id `k1`"),
         ] {
             std::fs::write(&path, &text).unwrap();
             let error = Keys::load(&path).unwrap_err().to_string();
             assert!(error.contains(words), "{error}");
-            assert!(!error.contains(&zeros[1..]), "{error}");
+            assert!(!error.contains(&short), "{error}");
         }
     }
 }

@@ -5,8 +5,18 @@ use crate::database::{Appended, Batch};
 use crate::job::NewJob;
 use crate::keys::ChainKey;
 use crate::row::{Framed, hook_tag};
+use futures_util::stream::{self, StreamExt, TryStreamExt};
+use hookgate_core::future::BoxFuture;
 use std::collections::HashSet;
-use tokio_postgres::{Client, Error, Transaction};
+use tokio_postgres::{Client, Error, Statement, Transaction};
+
+const INSERT: &str = "INSERT INTO hookgate_executions(hook_id, hook_label, hook_version, session_id, tenant_id, agent_id, event_id,
+             event, tool_name, input_hash, decision, cause, duration_us, dedup, error, refused_fields, tokens, trace_id,
+             created_at, key_id, detail, seq, hash, chain)
+             SELECT u.*, $24 FROM unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::text[], $6::text[],
+             $7::text[], $8::text[], $9::text[], $10::bytea[], $11::text[], $12::text[], $13::bigint[], $14::bytea[],
+             $15::text[], $16::text[], $17::bigint[], $18::text[], $19::bigint[], $20::text[], $21::bytea[],
+             $22::bigint[], $23::bytea[]) u ON CONFLICT(dedup) DO NOTHING";
 
 /// Rows in one statement.
 const AT_ONCE: usize = 1024;
@@ -21,34 +31,39 @@ pub(super) async fn append(
     key: &ChainKey,
     batch: &Batch<'_>,
 ) -> Result<Appended, Error> {
+    // rows that are there already are rare: they are looked for when it turns out that there are some
+    let mut looks = false;
     loop {
         let transaction = client.transaction().await?;
-        if let Some(rows) = append_rows(&transaction, writer, key, &batch.rows).await? {
+        if let Some(rows) = append_rows(&transaction, writer, key, &batch.rows, looks).await? {
             let jobs = append_jobs(&transaction, &batch.jobs).await?;
             transaction.commit().await?;
             return Ok(Appended { rows, jobs });
         }
-        // another data directory wrote one of the rows at the same moment; the next look sees it
         transaction.rollback().await?;
+        looks = true;
     }
 }
 
-/// `None`: a row came from elsewhere while this was under way, and the chain would have a gap.
+/// `None`: some rows are there already, or came from elsewhere while this was under way; the chain would have a gap.
 async fn append_rows(
     transaction: &Transaction<'_>,
     writer: &str,
     key: &ChainKey,
     rows: &[Framed<'_>],
+    looks: bool,
 ) -> Result<Option<u64>, Error> {
     if rows.is_empty() {
         return Ok(Some(0));
     }
     let (chain, first) = lock_chain(transaction, writer).await?;
     let mut seen: HashSet<Vec<u8>> = HashSet::new();
-    let dedups: Vec<&[u8]> = rows.iter().map(|framed| framed.row.dedup.as_slice()).collect();
-    let there = "SELECT dedup FROM hookgate_executions WHERE dedup = ANY($1)";
-    for row in transaction.query(there, &[&dedups]).await? {
-        seen.insert(row.try_get(0)?);
+    if looks {
+        let dedups: Vec<&[u8]> = rows.iter().map(|framed| framed.row.dedup.as_slice()).collect();
+        let there = "SELECT dedup FROM hookgate_executions WHERE dedup = ANY($1)";
+        for row in transaction.query(there, &[&dedups]).await? {
+            seen.insert(row.try_get(0)?);
+        }
     }
     let mut head = first;
     let mut links = Vec::with_capacity(rows.len());
@@ -58,11 +73,15 @@ async fn append_rows(
             links.push((framed, head));
         }
     }
+    let statement = transaction.prepare(INSERT).await?;
+    // the next statement is put together while the server works on the one before
+    let mut inserts: Vec<BoxFuture<'_, Result<u64, Error>>> = Vec::new();
     for some in links.chunks(AT_ONCE) {
-        let added = insert(transaction, chain, some).await?;
-        if usize::try_from(added).unwrap_or(usize::MAX) != some.len() {
-            return Ok(None);
-        }
+        inserts.push(Box::pin(insert(transaction, &statement, chain, some)));
+    }
+    let added: Vec<u64> = stream::iter(inserts).buffered(2).try_collect().await?;
+    if usize::try_from(added.iter().sum::<u64>()).unwrap_or(usize::MAX) != links.len() {
+        return Ok(None);
     }
     if head != first {
         keep_head(transaction, chain, first, head, key).await?;
@@ -89,6 +108,7 @@ async fn lock_chain(transaction: &Transaction<'_>, writer: &str) -> Result<(i64,
 
 async fn insert(
     transaction: &Transaction<'_>,
+    statement: &Statement,
     chain: i64,
     rows: &[(&Framed<'_>, Link)],
 ) -> Result<u64, Error> {
@@ -102,20 +122,9 @@ async fn insert(
                 .collect::<Vec<_>>()
         };
     }
-    let statement = transaction
-        .prepare(
-            "INSERT INTO hookgate_executions(hook_id, hook_label, hook_version, session_id, tenant_id, agent_id, event_id,
-             event, tool_name, input_hash, decision, cause, duration_us, dedup, error, refused_fields, tokens, trace_id,
-             created_at, key_id, detail, seq, hash, chain)
-             SELECT u.*, $24 FROM unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::text[], $6::text[],
-             $7::text[], $8::text[], $9::text[], $10::bytea[], $11::text[], $12::text[], $13::bigint[], $14::bytea[],
-             $15::text[], $16::text[], $17::bigint[], $18::text[], $19::bigint[], $20::text[], $21::bytea[],
-             $22::bigint[], $23::bytea[]) u ON CONFLICT(dedup) DO NOTHING",
-        )
-        .await?;
     transaction
         .execute(
-            &statement,
+            statement,
             &[
                 &column!(|row, _l| row.hook),
                 &column!(|row, _l| row.label),

@@ -56,7 +56,8 @@ impl Subject {
 
 /// The whole suite. Each part gets a new and empty store.
 pub(crate) fn run(fresh: impl Fn() -> Subject) {
-    let parts: [(&str, fn(&Subject)); 9] = [
+    type Part = fn(&Subject);
+    let parts: [(&str, Part); 9] = [
         ("a row comes back as it was", a_row_comes_back),
         ("twice is once", twice_is_once),
         ("filters", filters),

@@ -18,7 +18,8 @@ use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-const ROLES: [(&str, fn(&Path)); 9] = [
+type Role = fn(&Path);
+const ROLES: [(&str, Role); 9] = [
     ("process", |dir| for_ever(&with(dir, Durability::Process))),
     ("power", |dir| for_ever(&with(dir, Durability::Power))),
     ("relaxed", |dir| for_ever(&with(dir, Durability::Relaxed))),

@@ -1,6 +1,5 @@
 //! A PostgreSQL server of the test's own: a new cluster in a temporary folder, reached through a socket there.
 
-use std::io::Write;
 use std::os::unix::fs::MetadataExt;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
@@ -26,7 +25,7 @@ impl Server {
                 std::env::var(REQUIRE).as_deref() != Ok("require"),
                 "{REQUIRE}=require, and neither /usr/lib/postgresql/*/bin nor the path has initdb and postgres"
             );
-            writeln!(std::io::stderr(), "skipped: PostgreSQL is not installed (Debian: postgresql)").unwrap();
+            eprintln!("skipped: PostgreSQL is not installed (Debian: postgresql)");
             return None;
         };
         let dir = tempfile::tempdir().unwrap();
