@@ -126,6 +126,8 @@ impl Moving {
         segment.put_moved(moved).ok();
         let mut state = self.shared.state();
         state.file(from).moved = moved;
+        // whoever waits for the move sees that the fault is over
+        state.health.database = None;
         state.health.rows = state.health.rows.saturating_add(appended.rows);
         state.health.damaged = state.health.damaged.saturating_add(found.damaged);
         drop(state);
