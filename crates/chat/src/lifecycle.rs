@@ -46,6 +46,7 @@ impl Lifecycle {
             tenant_id: self.who.tenant_id.clone(),
             agent_id: self.who.agent_id.clone(),
             depth: self.who.depth,
+            trace_id: None,
         }
     }
 }

@@ -437,7 +437,7 @@ async fn a_notice_that_says_block_or_fails_withholds_as_it_is_written() {
 async fn an_answer_that_is_asked_for_once_more_carries_its_notice_too() {
     let hooks = json!([
         {"target": "chat", "roles": ["assistant"], "maxTriggers": 1, "actions": [{"type": "queue-resend"}]},
-        hook("pre_response", json!({"append": "\nNOTICE"}))
+        hook("pre_response", json!({"add": "\nNOTICE"}))
     ]);
     let service = World::new(json!([{"text": "first"}, {"text": "second"}]), hooks).service();
     service.queue_message(Role::User, "q");

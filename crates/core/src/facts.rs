@@ -22,6 +22,8 @@ pub struct Head {
     pub agent_id: Option<String>,
     /// 0 for the user's agent, 1 for its sub-agents, and so on.
     pub depth: u32,
+    /// The trace that the event is part of, where the caller has one.
+    pub trace_id: Option<String>,
 }
 
 /// An event whose verdict somebody waits for.
@@ -214,6 +216,7 @@ impl Facts {
             ("rootSessionId", &head.root_session_id),
             ("tenantId", &head.tenant_id),
             ("agentId", &head.agent_id),
+            ("traceId", &head.trace_id),
         ];
         for (key, value) in optional {
             if let Some(value) = value {
@@ -272,6 +275,22 @@ impl Facts {
                 Facts::new(Point::SubagentStop, head, [("subagent", subagent)])
             }
         }
+    }
+
+    /// The facts that [`to_json`](Facts::to_json) wrote, for an event that was kept for later. `None`: it is no event.
+    pub fn from_json(json: &str) -> Option<Facts> {
+        let members: Map<String, Value> = serde_json::from_str(json).ok()?;
+        let text = |name: &str| members.get(name).and_then(Value::as_str).map(str::to_owned);
+        let head = Head {
+            event_id: text("eventId")?,
+            session_id: text("sessionId")?,
+            root_session_id: text("rootSessionId"),
+            tenant_id: text("tenantId"),
+            agent_id: text("agentId"),
+            depth: u32::try_from(members.get("depth")?.as_u64()?).ok()?,
+            trace_id: text("traceId"),
+        };
+        Some(Facts { point: Point::from_word(&text("event")?)?, head, members })
     }
 
     /// Where it happens.

@@ -13,7 +13,7 @@ use crate::guard;
 use crate::handler::{Answer, Call, Fallback, Fault, Handler, HandlerSpec, Mode, Why};
 use crate::hook::{Hook, Listens, Work};
 use crate::point::{Point, Stage};
-use crate::record::{Record, Recorder, input_hash, open_text};
+use crate::record::{Record, RecordError, Recorder, hash_with, open_error, open_text};
 use crate::set::{HookSet, Slot};
 use crate::verdict::{Additions, Block, Cause, Decision, Ran, Ruling, Trace, Verdict, Warning, WarningCode};
 use serde_json::Value;
@@ -26,6 +26,9 @@ use std::time::Duration;
 
 /// Deeper nested agents are stopped, whatever the hooks say.
 pub const DEEPEST: u32 = 3;
+
+/// What a record may take at least, also when the chain's time is used up.
+const LEAST_FOR_RECORD: Duration = Duration::from_millis(250);
 
 /// A clock that the door brings: core has none.
 pub trait Timer: Send + Sync + fmt::Debug {
@@ -120,6 +123,16 @@ impl Dispatcher {
             }
         }
         work
+    }
+}
+
+impl Dispatcher {
+    /// The work of one hook on an event that was kept for later. Its condition was answered then; `None` if the hook
+    /// is gone or no longer sees such events.
+    pub fn watch_again(&self, hook: &str, facts: Facts) -> Option<Watch> {
+        let set = self.current();
+        let slot = set.place_of(hook, &facts)?;
+        Some(Watch { set, slot, facts: Arc::new(facts), warnings: Vec::new() })
     }
 }
 
@@ -334,7 +347,7 @@ impl<'a> Chain<'a> {
         self.trace.warnings.push(Warning { hook: hook.name.clone(), code, text });
     }
 
-    async fn record(&mut self, hook: &Hook, outcome: Outcome) -> Result<(), crate::record::RecordError> {
+    async fn record(&mut self, hook: &Hook, outcome: Outcome) -> Result<(), RecordError> {
         let why = matches!(outcome.decision, Decision::Timeout | Decision::Error).then(|| outcome.why());
         let Outcome { decision, answer, fault, took } = outcome;
         let point = self.facts.point();
@@ -350,13 +363,14 @@ impl<'a> Chain<'a> {
         let record = Record {
             hook: hook.key.clone(),
             label: hook.name.clone(),
+            hook_version: hook.version.clone(),
             session_id: head.session_id.clone(),
             tenant_id: head.tenant_id.clone(),
             agent_id: head.agent_id.clone(),
             event_id: head.event_id.clone(),
             event: crate::word::Word::as_str(self.facts.point()),
             tool_name: self.facts.get("toolName").and_then(Value::as_str).map(str::to_owned),
-            input_hash: input_hash(&self.facts),
+            input_hash: hash_with(&self.facts, |canonical| self.around.recorder.digest(canonical)),
             decision,
             cause: match decision {
                 Decision::Allow | Decision::Block => None,
@@ -364,12 +378,15 @@ impl<'a> Chain<'a> {
                 Decision::Error => Some(Cause::Error),
             },
             duration: took,
-            error: fault.as_ref().map(|(_, detail)| open_text(detail)),
+            error: fault.as_ref().map(|(_, detail)| open_error(detail, &self.facts)),
             error_detail: fault.map(|(_, detail)| detail),
             refused_fields: std::mem::take(&mut self.refused),
             tokens: answer.tokens,
+            trace_id: head.trace_id.clone(),
         };
-        self.around.recorder.record(record).await
+        // a hook that used the chain's time up still gets its record
+        let left = self.deadline.saturating_sub(self.around.timer.now()).max(LEAST_FOR_RECORD);
+        kept_within(&*self.around.timer, self.around.recorder.record(record), left).await
     }
 }
 
@@ -414,6 +431,23 @@ fn with_bounded_change(mut answer: Answer) -> Result<Answer, Fault> {
         answer.updated_input = Some(depth::bounded_members(change).ok_or_else(|| Fault::failed(why, why))?);
     }
     Ok(answer)
+}
+
+/// Waits for the record or the clock, whichever is first.
+async fn kept_within(
+    timer: &dyn Timer,
+    mut kept: BoxFuture<'_, Result<(), RecordError>>,
+    within: Duration,
+) -> Result<(), RecordError> {
+    let mut clock: Option<BoxFuture<'static, ()>> = None;
+    poll_fn(|context| {
+        if let Poll::Ready(result) = kept.as_mut().poll(context) {
+            return Poll::Ready(result);
+        }
+        let clock = clock.get_or_insert_with(|| timer.sleep(within));
+        clock.as_mut().poll(context).map(|()| Err(RecordError("the store did not take it in time".into())))
+    })
+    .await
 }
 
 /// Reads the handler's words. Whatever is no decision is a fault; at points that decide nothing, silence is fine.

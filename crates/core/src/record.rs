@@ -5,9 +5,9 @@ use crate::effect::HookName;
 use crate::facts::{Facts, INPUT_MEMBERS};
 use crate::future::BoxFuture;
 use crate::verdict::{Cause, Decision};
+use serde_json::Value;
 use sha2::{Digest, Sha256};
 use std::collections::{HashSet, VecDeque};
-use std::fmt::Write;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -21,6 +21,8 @@ pub struct Record {
     pub hook: Arc<str>,
     /// Its name for people, which survives the hook.
     pub label: HookName,
+    /// The version of its definition.
+    pub hook_version: Arc<str>,
     /// The session.
     pub session_id: String,
     /// The tenant.
@@ -33,7 +35,7 @@ pub struct Record {
     pub event: &'static str,
     /// The tool, at points that have one.
     pub tool_name: Option<String>,
-    /// SHA-256 over the canonical JSON of the input as the hook saw it.
+    /// The recorder's digest of the canonical JSON of the input as the hook saw it, in lower-case hex.
     pub input_hash: String,
     /// How it ended.
     pub decision: Decision,
@@ -49,12 +51,19 @@ pub struct Record {
     pub refused_fields: Vec<String>,
     /// Tokens that a question to a model cost.
     pub tokens: Option<u64>,
+    /// The trace that the event is part of.
+    pub trace_id: Option<String>,
 }
 
 /// Keeps records. A gate waits for it: when the future is done, the record is as safe as the store promises.
 pub trait Recorder: Send + Sync + std::fmt::Debug {
     /// Keeps one record; a second one of the same hook and event is dropped.
     fn record(&self, record: Record) -> BoxFuture<'_, Result<(), RecordError>>;
+
+    /// The digest that stands for an input. A store with a key gives one that nobody can look up without the key.
+    fn digest(&self, canonical: &[u8]) -> [u8; 32] {
+        Sha256::digest(canonical).into()
+    }
 }
 
 /// The record could not be kept; a gate must not go on without it.
@@ -62,16 +71,57 @@ pub trait Recorder: Send + Sync + std::fmt::Debug {
 #[error("{0}")]
 pub struct RecordError(pub String);
 
-/// `input_hash` of an event, in lower-case hex.
+/// `input_hash` of an event without a key: SHA-256, in lower-case hex.
 pub fn input_hash(facts: &Facts) -> String {
+    hash_with(facts, |canonical| Sha256::digest(canonical).into())
+}
+
+/// `input_hash` of an event with a digest of the recorder's choice, in lower-case hex.
+pub fn hash_with(facts: &Facts, digest: impl FnOnce(&[u8]) -> [u8; 32]) -> String {
+    const HEX: &[u8; 16] = b"0123456789abcdef";
     let mut canonical = Vec::with_capacity(256);
     let members = INPUT_MEMBERS.iter().filter_map(|name| Some((*name, facts.get(name)?)));
     canonical::write_object(members, &mut canonical);
     let mut hex = String::with_capacity(64);
-    for byte in Sha256::digest(&canonical) {
-        let _ = write!(hex, "{byte:02x}");
+    for half in digest(&canonical).into_iter().flat_map(|byte| [byte >> 4, byte & 15]) {
+        hex.extend(HEX.get(usize::from(half)).map(|digit| char::from(*digit)));
     }
     hex
+}
+
+/// A hook's error as it may stand in the open: what it repeats of the event's input goes out first, whole texts of
+/// it as they are and as JSON writes them, then as [`open_text`].
+pub fn open_error(error: &str, facts: &Facts) -> String {
+    let mut texts = Vec::new();
+    for name in INPUT_MEMBERS.iter().filter(|name| !matches!(**name, "event" | "toolName")) {
+        collect_texts(facts.get(name), error.len(), &mut texts);
+    }
+    // the longest first, so that a text that holds another goes out whole
+    texts.sort_by_key(|text| std::cmp::Reverse(text.len()));
+    let mut open = error.to_owned();
+    for text in texts {
+        let quoted = serde_json::to_string(text).unwrap_or_default();
+        let json = quoted.strip_prefix('"').and_then(|rest| rest.strip_suffix('"')).unwrap_or(text);
+        for shape in [json, text] {
+            if open.contains(shape) {
+                open = open.replace(shape, "[input]");
+            }
+        }
+    }
+    open_text(&open)
+}
+
+/// The texts of an input that are long enough to mean something and short enough to be found.
+fn collect_texts<'a>(value: Option<&'a Value>, longest: usize, texts: &mut Vec<&'a str>) {
+    const SHORTEST: usize = 6;
+    match value {
+        Some(Value::String(text)) if (SHORTEST..=longest).contains(&text.len()) => texts.push(text),
+        Some(Value::Array(items)) => items.iter().for_each(|item| collect_texts(Some(item), longest, texts)),
+        Some(Value::Object(members)) => {
+            members.values().for_each(|member| collect_texts(Some(member), longest, texts));
+        }
+        _ => {}
+    }
 }
 
 /// An error's text as it may stand in the open: credentials and addresses out first, then cut between characters.
@@ -201,6 +251,25 @@ mod tests {
         }
         assert_eq!(open_text("connection refused (os error 111)"), "connection refused (os error 111)");
         assert_eq!(open_text("/srv/app/hooks/check.sh: not found"), "/srv/app/hooks/check.sh: not found");
+    }
+
+    #[test]
+    fn an_error_does_not_repeat_the_input() {
+        let command = r#"curl -H "Authorization: token x1""#;
+        let tool_input = serde_json::json!({"command": command, "more": ["/home/me/notes"], "n": 1});
+        let event = crate::facts::GateEvent::PreToolUse { tool_name: "exec".into(), tool_input };
+        let facts = Facts::of_gate(&crate::facts::Head::default(), event);
+        for (error, open) in [
+            (format!("failed on {command}"), "failed on [input]"),
+            (
+                format!("failed on {}", serde_json::json!({"command": command})),
+                r#"failed on {"command":"[input]"}"#,
+            ),
+            ("exec cannot read /home/me/notes".into(), "exec cannot read [input]"),
+            ("no answer".into(), "no answer"),
+        ] {
+            assert_eq!(open_error(&error, &facts), open);
+        }
     }
 
     #[test]

@@ -5,7 +5,7 @@
 
 use crate::define::Problem;
 use crate::event::{ChunkKind, Role, ToolMoment};
-use crate::facts::Head;
+use crate::facts::{Facts, Head};
 use crate::hook::{Hook, HookListing, Listens, Reach};
 use crate::pattern::{Hit, Pattern, PatternError, StreamSet, TextSet};
 use crate::point::Point;
@@ -190,6 +190,15 @@ impl HookSet {
 
     pub(crate) fn hook(&self, slot: Slot) -> Option<&Hook> {
         self.hooks.get(usize::try_from(slot).ok()?)
+    }
+
+    /// The place of the lifecycle hook with this key that may see an event.
+    pub(crate) fn place_of(&self, key: &str, facts: &Facts) -> Option<Slot> {
+        let fits = |hook: &Hook| {
+            let at_point = matches!(hook.listens, Listens::Point { point, .. } if point == facts.point());
+            at_point && *hook.key == *key && sees(&hook.reach, facts.head())
+        };
+        (0..).zip(&self.hooks).find(|(_, hook)| fits(hook)).map(|(slot, _)| slot)
     }
 
     pub(crate) fn chunk(&self, kind: ChunkKind) -> &ChunkHooks {

@@ -131,7 +131,6 @@ fn head() -> Head {
         session_id: "s-7f3a91c2".into(),
         tenant_id: Some("acme".into()),
         agent_id: Some("builder".into()),
-        depth: 0,
         ..Head::default()
     }
 }

@@ -18,6 +18,7 @@ use crate::event::ToolMoment;
 use crate::hook::{Hook, Listens, Reach, Target, Work};
 use crate::pattern::Pattern;
 use crate::word::{Word, WordSet};
+use std::sync::Arc;
 
 /// Lowers one definition. `None`: a fault was noted; `Some(None)`: it is fine and switched off.
 pub(super) fn read(
@@ -67,6 +68,8 @@ pub(super) fn read(
         reach: Reach::Global,
         work: Work::Actions(actions),
         mutable_fields: Vec::new(),
+        // known when the whole definition is read
+        version: Arc::default(),
         source: written.source,
     };
     Some(enabled.then_some(hook))

@@ -28,6 +28,7 @@ use crate::pattern::Pattern;
 use crate::point::Point;
 use crate::word::Word;
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::time::Duration;
 
 const DEFAULT_TIMEOUT_MS: u64 = 5_000;
@@ -74,6 +75,8 @@ pub(super) fn read(fields: Fields<'_>, written: &Written<'_>, warnings: &Report<
             run: None,
         },
         mutable_fields,
+        // known when the whole definition is read
+        version: Arc::default(),
         source: written.source,
     };
     Some(enabled.then_some(hook))

@@ -89,7 +89,10 @@ fn read_one(
     let problems = report.into_problems();
     into.warnings.extend(warnings.into_problems());
     match made {
-        Some(hook) if problems.is_empty() => into.hooks.extend(hook),
+        Some(hook) if problems.is_empty() => {
+            let version = Hook::version_of(&node.to_json());
+            into.hooks.extend(hook.map(|hook| Hook { version, ..hook }));
+        }
         _ => into.problems.extend(problems),
     }
 }

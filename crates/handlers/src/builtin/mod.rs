@@ -163,6 +163,7 @@ pub fn hook(name: &str, settings: &Map<String, Value>) -> Result<Hook, String> {
         let names: Vec<&str> = ALL.iter().map(|builtin| builtin.name).collect();
         return Err(format!("unknown built-in hook `{name}`; expected one of {}", names.join(", ")));
     };
+    let definition = serde_json::json!({"builtin": name, "settings": settings});
     // what is not asked has no time limit
     let common: &[&str] =
         if builtin.point == Point::Chunk { &["priority"] } else { &["priority", "timeout_ms"] };
@@ -208,6 +209,7 @@ pub fn hook(name: &str, settings: &Map<String, Value>) -> Result<Hook, String> {
         reach: Reach::Global,
         work,
         mutable_fields: builtin.changes.iter().map(|field| (*field).to_owned()).collect(),
+        version: Hook::version_of(&definition),
         source: Source::Builtin,
     })
 }

@@ -13,4 +13,5 @@ mod bench;
 mod command;
 mod faults;
 mod prompt;
+mod record;
 mod watchers;

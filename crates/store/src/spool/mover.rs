@@ -1,0 +1,179 @@
+//! The thread that moves a process's spool into the database, and what dead processes left beside it.
+
+use super::adopt;
+use super::frame;
+use super::queue::{Shared, State};
+use super::segment::Segment;
+use crate::database::Database;
+use crate::error::StoreError;
+use crate::store::Place;
+use std::sync::mpsc::Sender;
+use std::sync::{Arc, MutexGuard};
+use std::time::{Duration, Instant};
+
+/// Rows in one transaction, where so many wait: the more there are, the fewer pages of the index over hook and event are
+/// written for each.
+pub(super) const ROWS: usize = 8192;
+/// A piece of a file that is read at once; the largest frame fits.
+const PIECE: u64 = 4 << 20;
+/// How long it waits for more before it begins a transaction for a few rows.
+const GATHER: Duration = Duration::from_millis(20);
+/// As much is worth a transaction at once.
+pub(super) const ENOUGH: u64 = 128 << 10;
+/// The pauses after a failure grow from this to that.
+const FIRST_PAUSE: Duration = Duration::from_millis(20);
+const LONGEST_PAUSE: Duration = Duration::from_secs(2);
+/// How often it looks for what other processes left.
+const ADOPT_EACH: Duration = Duration::from_secs(5);
+
+pub(super) struct Moving {
+    pub(super) shared: Arc<Shared>,
+    pub(super) place: Arc<Place>,
+    /// Told how the first connection went.
+    pub(super) connected: Option<Sender<Result<(), StoreError>>>,
+}
+
+/// Moves until all is moved and nothing more can come, or the time that was given for that is over.
+pub(super) fn run(mut moving: Moving) {
+    let mut database: Option<Box<dyn Database>> = None;
+    let mut pause = FIRST_PAUSE;
+    let mut adopted: Option<Instant> = None;
+    loop {
+        let result = moving.connect(&mut database).and_then(|database| {
+            if adopted.is_none_or(|at| at.elapsed() >= ADOPT_EACH) {
+                adopted = Some(Instant::now());
+                let found = adopt::adopt(&moving.place, database)?;
+                let mut state = moving.shared.state();
+                state.health.rows = state.health.rows.saturating_add(found.rows);
+                state.health.damaged = state.health.damaged.saturating_add(found.damaged);
+            }
+            moving.step(database)
+        });
+        let mut state = moving.shared.state();
+        state.health.database = result.as_ref().err().map(ToString::to_string);
+        if state.written_out && (state.waiting() == 0 || state.is_late()) {
+            break;
+        }
+        match result {
+            Ok(true) => pause = FIRST_PAUSE,
+            Ok(false) => drop(moving.rest(state)),
+            Err(error) => {
+                if !matches!(error, StoreError::Unavailable { .. }) {
+                    database = None;
+                }
+                drop(moving.pause(state, pause));
+                pause = pause.saturating_mul(2).min(LONGEST_PAUSE);
+            }
+        }
+    }
+    if moving.shared.state().waiting() == 0 {
+        for segment in &moving.shared.segments {
+            // a file that stays is moved again and changes nothing
+            std::fs::remove_file(&segment.path).ok();
+        }
+    }
+}
+
+impl Moving {
+    fn connect<'d>(
+        &mut self,
+        database: &'d mut Option<Box<dyn Database>>,
+    ) -> Result<&'d mut (dyn Database + 'static), StoreError> {
+        if database.is_none() {
+            match (self.place.backend)() {
+                Ok(opened) => *database = Some(opened),
+                Err(error) => {
+                    if let (Some(connected), StoreError::Newer { what, found, known }) =
+                        (self.connected.take(), &error)
+                    {
+                        let (what, found, known) = (what.clone(), *found, *known);
+                        // who opened the store may have stopped waiting
+                        connected.send(Err(StoreError::Newer { what, found, known })).ok();
+                    }
+                    return Err(error);
+                }
+            }
+        }
+        if let Some(connected) = self.connected.take() {
+            connected.send(Ok(())).ok();
+        }
+        database.as_deref_mut().ok_or(StoreError::Closed)
+    }
+
+    /// Moves one batch; false if there was nothing to move.
+    fn step(&self, database: &mut dyn Database) -> Result<bool, StoreError> {
+        let mut state = self.shared.state();
+        // the older segment first: rows stay in order
+        let older = 1usize.saturating_sub(state.active);
+        let from = if state.file(older).waiting() > 0 { older } else { state.active };
+        let file = *state.file(from);
+        drop(state);
+        if file.waiting() == 0 {
+            return Ok(false);
+        }
+        let segment = self.shared.segment(from);
+        let piece = read_piece(segment, file.moved, file.written)?;
+        let whole = file.moved.saturating_add(u64::try_from(piece.len()).unwrap_or(0)) >= file.written;
+        let mut found = frame::read(&piece, file.generation, ROWS, whole);
+        if piece.is_empty() {
+            // somebody cut the file: there is nothing left to move
+            found.damaged = 1;
+            found.used = usize::try_from(file.waiting()).unwrap_or(usize::MAX);
+        }
+        let appended = database.append(&self.place.writer, &self.place.chain_key(), &found.batch)?;
+        let moved = file.moved.saturating_add(u64::try_from(found.used).unwrap_or(0));
+        // if the note is lost, the rows are moved again and change nothing
+        segment.put_moved(moved).ok();
+        let mut state = self.shared.state();
+        state.file(from).moved = moved;
+        // whoever waits for the move sees that the fault is over
+        state.health.database = None;
+        state.health.rows = state.health.rows.saturating_add(appended.rows);
+        state.health.damaged = state.health.damaged.saturating_add(found.damaged);
+        drop(state);
+        self.shared.changed.notify_all();
+        Ok(true)
+    }
+
+    /// Nothing to do: waits for something, and then a little for more.
+    fn rest<'a>(&'a self, mut state: MutexGuard<'a, State>) -> MutexGuard<'a, State> {
+        state.hurry = false;
+        if state.waiting() == 0 && !state.written_out {
+            state.idle = true;
+            state = self.shared.wait(state, ADOPT_EACH);
+            state.idle = false;
+        }
+        let began = Instant::now();
+        loop {
+            let left = GATHER.saturating_sub(began.elapsed());
+            let waiting = state.waiting();
+            let enough = waiting == 0 || waiting >= ENOUGH || state.hurry || state.end_by.is_some();
+            if enough || left.is_zero() {
+                return state;
+            }
+            state = self.shared.wait(state, left);
+        }
+    }
+
+    /// Waits after a failure, at most until the end.
+    fn pause<'a>(&'a self, mut state: MutexGuard<'a, State>, pause: Duration) -> MutexGuard<'a, State> {
+        let began = Instant::now();
+        loop {
+            let end_in = state.end_by.map(|end| end.saturating_duration_since(Instant::now()));
+            let left = pause.saturating_sub(began.elapsed()).min(end_in.unwrap_or(pause));
+            if left.is_zero() {
+                return state;
+            }
+            state = self.shared.wait(state, left);
+        }
+    }
+}
+
+/// What stands in a file between two places, up to a bound.
+pub(super) fn read_piece(segment: &Segment, from: u64, to: u64) -> Result<Vec<u8>, StoreError> {
+    let len = to.saturating_sub(from).min(PIECE);
+    let mut piece = vec![0; usize::try_from(len).unwrap_or(0)];
+    let filled = segment.read(&mut piece, from).map_err(StoreError::file(&segment.path))?;
+    piece.truncate(filled);
+    Ok(piece)
+}
