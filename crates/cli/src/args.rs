@@ -22,6 +22,8 @@ pub(crate) enum Command {
     List(FolderArgs),
     /// Check the hook files of a folder
     Check(FolderArgs),
+    /// Ask the audit trail: what hooks did, and whether the trail is whole
+    Audit(Box<AuditArgs>),
     /// Print the JSON Schema of hook files
     Schema,
     /// Print a completion script for a shell
@@ -41,6 +43,120 @@ pub(crate) struct FolderArgs {
     /// The configuration file [default: hookgate.toml here or in a folder above]
     #[arg(long, value_name = "FILE")]
     pub(crate) config: Option<PathBuf>,
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct AuditArgs {
+    #[command(subcommand)]
+    pub(crate) command: AuditCommand,
+    /// Where the trail is [default: HOOKGATE_DATA_DIR, else hookgate.toml, else ~/.local/share/hookgate]
+    #[arg(long, global = true, value_name = "DIR")]
+    pub(crate) data_dir: Option<PathBuf>,
+    /// The configuration file [default: hookgate.toml here or in a folder above]
+    #[arg(long, global = true, value_name = "FILE")]
+    pub(crate) config: Option<PathBuf>,
+    /// Print JSON
+    #[arg(long, global = true)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum AuditCommand {
+    /// List rows, the newest first
+    List {
+        #[command(flatten)]
+        filter: FilterArgs,
+        /// At most so many
+        #[arg(long, default_value_t = 50)]
+        limit: usize,
+    },
+    /// Show one row with its detail
+    Show {
+        /// Its number
+        id: i64,
+    },
+    /// Tell in words what hooks did in a session or about an event
+    Why {
+        /// The id of a session or of an event
+        id: String,
+    },
+    /// Count rows by hook and decision
+    Stats {
+        #[command(flatten)]
+        filter: FilterArgs,
+    },
+    /// Write rows, the oldest first
+    Export {
+        #[command(flatten)]
+        filter: FilterArgs,
+        /// As what
+        #[arg(long, default_value = "jsonl")]
+        format: ExportFormat,
+    },
+    /// Check that no row was changed, taken out, added or moved
+    Verify {
+        /// Also that nothing is missing since this checkpoint was taken
+        #[arg(long, value_name = "FILE")]
+        against: Option<PathBuf>,
+    },
+    /// Print the ends of the trail, to be kept where its editor cannot reach
+    Checkpoint,
+    /// Delete old rows; the rest can still be checked
+    Prune {
+        /// How long rows are kept, such as 90d [default: `keep` under [audit] in hookgate.toml]
+        #[arg(long, value_name = "TIME")]
+        keep: Option<String>,
+    },
+    /// Make a new key and seal all details with it
+    Rekey,
+}
+
+/// What an export is written as.
+#[derive(Debug, Clone, Copy, ValueEnum)]
+pub(crate) enum ExportFormat {
+    /// A JSON object a line, with the table's columns
+    Jsonl,
+    /// Comma-separated values
+    Csv,
+    /// CloudEvents 1.0, a JSON object a line
+    Cloudevents,
+}
+
+#[derive(Debug, Default, clap::Args)]
+pub(crate) struct FilterArgs {
+    /// Rows since then: 2026-11-30, 2026-11-30T08:00:00Z, or an age such as 2h or 7d
+    #[arg(long, value_name = "TIME")]
+    pub(crate) since: Option<String>,
+    /// Rows before then
+    #[arg(long, value_name = "TIME")]
+    pub(crate) until: Option<String>,
+    /// Rows of a session
+    #[arg(long, value_name = "ID")]
+    pub(crate) session: Option<String>,
+    /// Rows of a tenant
+    #[arg(long, value_name = "ID")]
+    pub(crate) tenant: Option<String>,
+    /// Rows of an agent
+    #[arg(long, value_name = "ID")]
+    pub(crate) agent: Option<String>,
+    /// Rows of a hook, by id or label
+    #[arg(long, value_name = "NAME")]
+    pub(crate) hook: Option<String>,
+    /// Rows of a point, such as pre_tool_use
+    #[arg(long, value_name = "NAME")]
+    pub(crate) event: Option<String>,
+    /// Rows of one event
+    #[arg(long, value_name = "ID")]
+    pub(crate) event_id: Option<String>,
+    /// Rows about a tool
+    #[arg(long, value_name = "NAME")]
+    pub(crate) tool: Option<String>,
+    /// Rows that ended so: allow, block, error or timeout
+    #[arg(long, value_name = "WORD")]
+    pub(crate) decision: Option<String>,
+    /// Rows about the same input
+    #[arg(long, value_name = "HEX")]
+    pub(crate) input_hash: Option<String>,
 }
 
 #[derive(Debug, Default, clap::Args)]
@@ -99,6 +215,9 @@ pub(crate) struct ChatArgs {
     /// Show debug lines, the model's thoughts and the results of tools
     #[arg(short, long)]
     pub(crate) verbose: bool,
+    /// Where the audit trail is kept [default: HOOKGATE_DATA_DIR, else ~/.local/share/hookgate]
+    #[arg(long, value_name = "DIR")]
+    pub(crate) data_dir: Option<PathBuf>,
     /// The configuration file [default: hookgate.toml here or in a folder above]
     #[arg(long, value_name = "FILE")]
     pub(crate) config: Option<PathBuf>,

@@ -7,6 +7,7 @@ mod exit;
 mod failure;
 
 mod config;
+mod data;
 mod signals;
 
 mod model;

@@ -1,4 +1,4 @@
-//! A table of hooks, for `list` and `/hooks`.
+//! Tables: of hooks, for `list` and `/hooks`, and of anything else.
 
 use hookgate_core::hook::HookListing;
 use unicode_width::UnicodeWidthStr;
@@ -12,14 +12,19 @@ pub(crate) fn hooks(listing: &[HookListing]) -> String {
     }
     let mut rows = vec![HEAD.map(str::to_owned)];
     rows.extend(listing.iter().map(row));
-    let mut widths = [0; HEAD.len()];
-    for row in &rows {
+    lines(&rows)
+}
+
+/// Cells as lines in columns that line up.
+pub(crate) fn lines<const N: usize>(rows: &[[String; N]]) -> String {
+    let mut widths = [0; N];
+    for row in rows {
         for (width, cell) in widths.iter_mut().zip(row) {
             *width = (*width).max(cell.width());
         }
     }
     let mut text = String::new();
-    for row in &rows {
+    for row in rows {
         let mut line = String::new();
         for (cell, width) in row.iter().zip(widths) {
             line.push_str(cell);

@@ -351,6 +351,11 @@ impl<'a> Chain<'a> {
         let why = matches!(outcome.decision, Decision::Timeout | Decision::Error).then(|| outcome.why());
         let Outcome { decision, answer, fault, took } = outcome;
         let point = self.facts.point();
+        // what went wrong, or why it said no
+        let why_not = match decision {
+            Decision::Block => answer.reason.clone(),
+            _ => fault.map(|(_, detail)| detail),
+        };
         self.trace.ran.push(Ran {
             hook: hook.name.clone(),
             point,
@@ -378,8 +383,8 @@ impl<'a> Chain<'a> {
                 Decision::Error => Some(Cause::Error),
             },
             duration: took,
-            error: fault.as_ref().map(|(_, detail)| open_error(detail, &self.facts)),
-            error_detail: fault.map(|(_, detail)| detail),
+            error: why_not.as_deref().map(|text| open_error(text, &self.facts)),
+            error_detail: why_not,
             refused_fields: std::mem::take(&mut self.refused),
             tokens: answer.tokens,
             trace_id: head.trace_id.clone(),

@@ -43,7 +43,7 @@ pub struct Record {
     pub cause: Option<Cause>,
     /// How long it took.
     pub duration: Duration,
-    /// What went wrong: no credentials, at most 256 characters.
+    /// What went wrong, or why it blocked: no credentials, at most 256 characters.
     pub error: Option<String>,
     /// The same in full, for the sealed column.
     pub error_detail: Option<String>,

@@ -2,6 +2,7 @@
 
 use super::Display;
 use crate::config::{Settings, ToolName};
+use crate::data::Trail;
 use crate::failure::Failure;
 use crate::workshop::workshop;
 use crate::{model, problems};
@@ -11,6 +12,7 @@ use hookgate_chat::tools::{
 };
 use hookgate_chat::{BuildError, ChatBuilder, ChatService, Subagents};
 use hookgate_llm::Request;
+use std::sync::Arc;
 
 /// Builds it. What is wrong with hooks and does not prevent that is shown.
 pub(crate) fn build(settings: &Settings, display: &Display) -> Result<ChatService, Failure> {
@@ -44,6 +46,10 @@ pub(crate) fn build(settings: &Settings, display: &Display) -> Result<ChatServic
     }
     if let Some(resends) = settings.max_resends {
         builder = builder.max_resends(resends);
+    }
+    if let Some(place) = settings.data.clone() {
+        let display = display.clone();
+        builder = builder.recorder(Arc::new(Trail::new(place, move |line| display.tell(line))));
     }
     if let Some(budget) = settings.chain_budget {
         builder = builder.chain_budget(budget);

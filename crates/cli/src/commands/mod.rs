@@ -1,5 +1,6 @@
 //! One file a command.
 
+mod audit;
 mod chat;
 mod check;
 mod completions;
@@ -21,6 +22,7 @@ pub fn run(args: Args) -> Result<Exit, Failure> {
         Command::Chat(args) => chat::run(&args),
         Command::List(args) => list::run(&args),
         Command::Check(args) => check::run(&args),
+        Command::Audit(args) => audit::run(&args),
         Command::Schema => schema::run(),
         Command::Completions { shell } => completions::run(shell),
     }

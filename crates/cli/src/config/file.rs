@@ -5,6 +5,7 @@ use super::builtins::Builtins;
 use crate::failure::Failure;
 use clap::ValueEnum;
 use hookgate_handlers::folder::OnInvalid;
+use hookgate_store::spool::Durability;
 use serde::Deserialize;
 use std::fmt;
 use std::fs;
@@ -28,6 +29,7 @@ pub(crate) struct ConfigFile {
     pub(crate) judge: Judge,
     pub(crate) chat: Chat,
     pub(crate) tools: Tools,
+    pub(crate) audit: AuditTable,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -100,6 +102,44 @@ pub(crate) struct Tools {
     pub(crate) workdir: Option<PathBuf>,
     pub(crate) allow_private: bool,
     pub(crate) exec_timeout_ms: Option<u64>,
+}
+
+/// The trail of what hooks did.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct AuditTable {
+    /// `false`: records stay in memory and end with the program.
+    pub(crate) enabled: Option<bool>,
+    pub(crate) dir: Option<PathBuf>,
+    pub(crate) key_file: Option<PathBuf>,
+    pub(crate) durability: Option<DurabilityName>,
+    /// The environment variable that holds a connection string of PostgreSQL.
+    pub(crate) postgres_env: Option<String>,
+    /// How long `audit prune` keeps rows.
+    pub(crate) keep: Option<String>,
+}
+
+/// What a gate waits for.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum DurabilityName {
+    /// The record outlives the process.
+    #[default]
+    Process,
+    /// The record outlives a power cut.
+    Power,
+    /// Nothing: the last moments may be lost with the process.
+    Relaxed,
+}
+
+impl From<DurabilityName> for Durability {
+    fn from(name: DurabilityName) -> Durability {
+        match name {
+            DurabilityName::Process => Durability::Process,
+            DurabilityName::Power => Durability::Power,
+            DurabilityName::Relaxed => Durability::Relaxed,
+        }
+    }
 }
 
 /// Who answers.
@@ -189,6 +229,8 @@ impl ConfigFile {
             &mut self.model.script,
             &mut self.judge.script,
             &mut self.tools.workdir,
+            &mut self.audit.dir,
+            &mut self.audit.key_file,
         ];
         for place in places {
             // an empty path stays empty: it means "not set"
@@ -234,7 +276,7 @@ mod tests {
         );
         refused(
             "[hook]\n",
-            "x.toml:1:2: unknown key `hook`, expected one of `hooks`, `builtin`, `model`, `judge`, `chat`, `tools` (did you mean `hooks`?)",
+            "x.toml:1:2: unknown key `hook`, expected one of `hooks`, `builtin`, `model`, `judge`, `chat`, `tools`, `audit` (did you mean `hooks`?)",
         );
         refused(
             "[model]\nprovider = 'opnai'\n",

@@ -4,5 +4,5 @@ mod builtins;
 mod file;
 mod settings;
 
-pub(crate) use file::{ConfigFile, ProviderName, ToolName};
+pub(crate) use file::{AuditTable, ConfigFile, ProviderName, ToolName};
 pub(crate) use settings::{Backend, Judging, Settings};

@@ -4,6 +4,7 @@
 use super::file::Judge;
 use super::{ConfigFile, ProviderName, ToolName};
 use crate::args::ChatArgs;
+use crate::data::DataDir;
 use crate::failure::Failure;
 use hookgate_chat::MAX_TOOL_CALL_ROUNDS_VARIABLE;
 use hookgate_handlers::folder::OnInvalid;
@@ -43,6 +44,8 @@ pub(crate) struct Settings {
     /// Variables that commands of the model must not see.
     pub(crate) hidden_env: Vec<String>,
     pub(crate) config_file: Option<PathBuf>,
+    /// Where records go; none: they stay in memory.
+    pub(crate) data: Option<DataDir>,
 }
 
 /// Who judges for prompt hooks.
@@ -92,6 +95,7 @@ impl Settings {
     ) -> Result<Settings, Failure> {
         let backend = backend(flags, &file, environment)?;
         let judging = Judging::resolve(&file.judge, &backend, environment)?;
+        let data = DataDir::find(flags.data_dir.as_deref(), &file.audit, environment)?;
         let rounds_in_environment = environment(MAX_TOOL_CALL_ROUNDS_VARIABLE).is_some();
         Ok(Settings {
             hooks_dir: flags.hooks.clone().or(file.hooks.dir),
@@ -116,6 +120,7 @@ impl Settings {
             exec_timeout: file.tools.exec_timeout_ms.map(Duration::from_millis),
             hidden_env: file.model.api_key_env.into_iter().chain(file.judge.api_key_env).collect(),
             config_file: file.path,
+            data,
         })
     }
 
