@@ -6,20 +6,30 @@
 //! has one between the program's own and the newest. If the newest is the program's own, it started nothing, and
 //! looking costs one read of `/proc/loadavg`.
 //!
+//! The process group is killed before the answer is given, whatever else is left to do: the system does that in one
+//! step, so even a group that grows without end is gone. Those outside the group are looked for at once too, but not
+//! for longer than the caller can spare; what is left then is hunted by a thread, which [`super::hunts`] counts and
+//! [`super::Commands::settle`] waits for. The group stands still while it is looked through, so that its tree cannot
+//! change. A hunt gives up after some seconds: what forks outside the group faster than it is found wins.
+//!
 //! While the program still lives, the tree of parents counts too, so that even a child with an emptied environment
 //! is found. What stays out of reach: a process that left the group, emptied its environment and outlived all its
 //! ancestors; and, without `/proc` (systems other than Linux), everything that left the group.
 
+use super::Place;
 use rustix::process::{Pid, Signal, kill_process_group};
 use std::process::ExitStatus;
 use std::time::{Duration, Instant};
 use tokio::process::Child;
-use tokio::sync::OwnedSemaphorePermit;
 
 /// Rounds at once, before a thread goes on.
 const ROUNDS_AT_ONCE: u32 = 3;
+/// How long those rounds may keep the caller from its answer.
+const AT_ONCE: Duration = Duration::from_millis(25);
 /// How long a thread goes on looking.
 const LOOK_FOR: Duration = Duration::from_secs(5);
+/// How often a group is killed in one round: not every system does that in one step.
+const GROUP_KILLS: u32 = 3;
 
 /// A program and what it started. Dropping it ends them all.
 pub(super) struct Family {
@@ -28,12 +38,12 @@ pub(super) struct Family {
     mark: String,
     began: Instant,
     /// The place among the commands that may run at once; given back when all is quiet.
-    place: Option<OwnedSemaphorePermit>,
+    place: Option<Place>,
 }
 
 impl Family {
     /// The family of a program that got `mark` (`NAME=value`) in its environment.
-    pub(super) fn new(program: Child, mark: String, place: OwnedSemaphorePermit) -> Family {
+    pub(super) fn new(program: Child, mark: String, place: Place) -> Family {
         let leader = program.id().and_then(|id| Pid::from_raw(i32::try_from(id).ok()?));
         Family { leader, program: Some(program), mark, began: Instant::now(), place: Some(place) }
     }
@@ -51,18 +61,18 @@ impl Drop for Family {
     fn drop(&mut self) {
         let Some(leader) = self.leader else { return };
         let hunt = Hunt { leader, mark: std::mem::take(&mut self.mark), began: self.began };
-        if proc::is_short(leader, self.began) && (0..ROUNDS_AT_ONCE).any(|_| hunt.round() == Round::Quiet) {
+        if hunt.at_once() == Round::Quiet {
             return;
         }
-        // the caller has its answer to give. The program is dropped, and so killed, last: while it lives the tree of
-        // its children is known
-        let (held, again) = ((self.place.take(), self.program.take()), hunt.clone());
+        // the caller has its answer to give; the program's place is taken until all is quiet
+        let hunting = self.place.as_ref().map(|place| place.hunts.begin());
+        let (held, again) = ((self.place.take(), self.program.take(), hunting), hunt.clone());
         let thread = std::thread::Builder::new().name("hookgate-hunt".into()).spawn(move || {
-            hunt.go_on();
+            hunt.go_on(LOOK_FOR);
             drop(held);
         });
         if thread.is_err() {
-            again.round();
+            again.go_on(AT_ONCE);
         }
     }
 }
@@ -84,34 +94,42 @@ struct Hunt {
 }
 
 impl Hunt {
-    fn go_on(&self) {
-        let began = Instant::now();
+    /// Kills the group, and what else is found in a moment. Members are looked up before the group dies: afterwards
+    /// nobody's parent is known.
+    fn at_once(&self) -> Round {
+        // what stands still starts nothing and leaves its parents as they are
+        let _ = kill_process_group(self.leader, Signal::STOP);
+        let until = Instant::now() + AT_ONCE;
+        for _ in 0..ROUNDS_AT_ONCE {
+            let members = proc::members(self, true, until);
+            // gone already is fine
+            let _ = (0..GROUP_KILLS).try_for_each(|_| kill_process_group(self.leader, Signal::KILL));
+            if members.round() == Round::Quiet {
+                return Round::Quiet;
+            }
+        }
+        Round::Again
+    }
+
+    /// Goes on without the group and the tree: both are gone, and the program's number may be somebody else's soon.
+    fn go_on(&self, limit: Duration) {
+        let until = Instant::now() + limit;
         let mut pause = Duration::from_millis(1);
-        while self.round() == Round::Again && began.elapsed() < LOOK_FOR {
+        while proc::members(self, false, until).round() == Round::Again && Instant::now() < until {
             std::thread::sleep(pause);
             pause = (pause * 2).min(Duration::from_millis(50));
         }
-    }
-
-    /// Kills whatever can be seen. Members are looked up before the group dies: afterwards nobody's parent is known.
-    fn round(&self) -> Round {
-        let members = proc::members(self.leader, &self.mark, self.began);
-        // gone already is fine
-        let _ = kill_process_group(self.leader, Signal::KILL);
-        members.round()
     }
 }
 
 #[cfg(target_os = "linux")]
 mod proc {
-    use super::Round;
+    use super::{Hunt, Round};
     use rustix::io::Errno;
     use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
     use std::collections::HashSet;
     use std::time::{Duration, Instant};
 
-    /// So many numbers are looked at while somebody waits.
-    const FEW: i32 = 128;
     /// More than this are not tried one by one.
     const MANY: i32 = 2048;
     /// In this time process numbers cannot have come round.
@@ -139,97 +157,152 @@ mod proc {
         session: i32,
     }
 
-    /// Whether a look is short: few numbers were given out since the program began.
-    pub(super) fn is_short(leader: Pid, began: Instant) -> bool {
-        let leader = leader.as_raw_pid();
-        let few = |newest: i32| newest.checked_sub(leader).is_some_and(|count| (0..=FEW).contains(&count));
-        began.elapsed() < NO_WRAP && newest().map_or_else(|error| lost(&error).is_some(), few)
-    }
-
-    /// All living processes that belong to the leader, without itself.
-    pub(super) fn members(leader: Pid, mark: &str, began: Instant) -> Members {
-        let mut members = Members::default();
-        let leader = leader.as_raw_pid();
-        let mut family = HashSet::from([leader]);
-        let mut from = if began.elapsed() < NO_WRAP { Some(leader) } else { None };
+    /// Kills all living processes that belong to the leader, without itself, as far as they are found by then.
+    /// `with_tree`: the leader's number is still its own, so its group and children are the family's.
+    pub(super) fn members(hunt: &Hunt, with_tree: bool, until: Instant) -> Members {
+        let leader = hunt.leader.as_raw_pid();
+        let mut look = Look {
+            leader: with_tree.then_some(leader),
+            mark: hunt.mark.as_bytes(),
+            family: with_tree.then_some(leader).into_iter().collect(),
+            members: Members::default(),
+            until,
+        };
+        let mut from = (hunt.began.elapsed() < NO_WRAP).then_some(leader);
         let mut to = match newest() {
             Ok(newest) => newest,
             Err(error) => {
                 // without `/proc` the group is all that is known; without a descriptor nothing is, yet
-                members.unsure = lost(&error).is_none();
-                return members;
+                look.members.unsure = lost(&error).is_none();
+                return look.members;
             }
         };
+        if with_tree && from.is_none() {
+            look.tree(leader);
+        }
         // a process may hand over to a child and end while it is looked for: a look is over when no number was given
         // out meanwhile
         for _ in 0..MOST_LOOKS {
-            match candidates(from, to) {
-                Some(ids) => look(&ids, leader, mark, &mut family, &mut members),
-                None => members.unsure = true,
+            match candidates(from, to, leader) {
+                Some(ids) if look.all(&ids).is_some() => {}
+                _ => look.members.unsure = true,
             }
             match newest() {
-                Ok(now) if now == to => return members,
-                Ok(now) => (from, to) = (Some(to), now),
-                Err(_) => break,
+                Ok(now) if now == to => return look.members,
+                Ok(now) if Instant::now() < until => (from, to) = (Some(to), now),
+                _ => break,
             }
         }
-        members.unsure = true;
-        members
+        look.members.unsure = true;
+        look.members
     }
 
     /// The numbers after `from` up to `to`; all there are where these may have come round.
-    fn candidates(from: Option<i32>, to: i32) -> Option<Vec<i32>> {
+    fn candidates(from: Option<i32>, to: i32, leader: i32) -> Option<Vec<i32>> {
         match from.and_then(|from| Some((from.checked_add(1)?, to.checked_sub(from)?))) {
             Some((first, 0..=MANY)) => Some((first..=to).collect()),
-            _ => all(),
+            _ => all(leader),
         }
     }
 
-    fn look(ids: &[i32], leader: i32, mark: &str, family: &mut HashSet<i32>, members: &mut Members) {
-        for id in ids.iter().copied().filter(|id| *id != leader) {
-            let Some(pid) = Pid::from_raw(id) else { continue };
+    /// One look for the members of a family.
+    struct Look<'a> {
+        leader: Option<i32>,
+        mark: &'a [u8],
+        family: HashSet<i32>,
+        members: Members,
+        until: Instant,
+    }
+
+    impl Look<'_> {
+        /// Down the tree, which is far smaller than all there is. Systems without such lists have the longer way.
+        fn tree(&mut self, leader: i32) {
+            let mut found: Vec<i32> = Vec::new();
+            let mut parents = vec![leader];
+            while let Some(parent) = parents.pop()
+                && Instant::now() < self.until
+            {
+                let new = children(parent).into_iter().filter(|id| self.family.insert(*id));
+                let before = found.len();
+                found.extend(new);
+                parents.extend_from_slice(found.get(before..).unwrap_or_default());
+            }
+            // the youngest first: each is looked at while its parent still is
+            found.reverse();
+            let _ = self.all(&found);
+        }
+
+        /// None: there was no time for all.
+        fn all(&mut self, ids: &[i32]) -> Option<()> {
+            let leader = self.leader;
+            for id in ids.iter().copied().filter(|id| Some(*id) != leader) {
+                if Instant::now() >= self.until {
+                    self.members.unsure = true;
+                    return None;
+                }
+                self.one(id);
+            }
+            Some(())
+        }
+
+        fn one(&mut self, id: i32) {
+            let Some(pid) = Pid::from_raw(id) else { return };
             // opened first: what is read afterwards is about this process or about none
             let process = match pidfd_open(pid, PidfdFlags::empty()) {
                 Ok(process) => process,
                 Err(error) => {
-                    members.unsure |= matches!(error, Errno::MFILE | Errno::NFILE | Errno::NOMEM);
-                    continue;
+                    self.members.unsure |= matches!(error, Errno::MFILE | Errno::NFILE | Errno::NOMEM);
+                    return;
                 }
             };
-            match belongs(id, leader, mark, family) {
+            match self.belongs(id) {
                 Some(true) => {
-                    family.insert(id);
+                    self.family.insert(id);
                     // killed at once: what is dead forks no more
                     let _ = pidfd_send_signal(&process, Signal::KILL);
-                    members.found = true;
+                    self.members.found = true;
                 }
                 Some(false) => {}
-                None => members.unsure = true,
+                None => self.members.unsure = true,
+            }
+        }
+
+        /// Whether a process belongs to the family; `None` if that cannot be told now.
+        fn belongs(&self, id: i32) -> Option<bool> {
+            let about = match std::fs::read_to_string(format!("/proc/{id}/stat")) {
+                Ok(stat) => about(&stat)?,
+                Err(error) => return lost(&error),
+            };
+            if about.dead {
+                return Some(false);
+            }
+            if self.family.contains(&about.parent)
+                || [about.group, about.session].map(Some).contains(&self.leader)
+            {
+                return Some(true);
+            }
+            match std::fs::read(format!("/proc/{id}/environ")) {
+                Ok(environ) if environ.is_empty() => match std::fs::read(format!("/proc/{id}/cmdline")) {
+                    // a process between two programs shows nothing at all; so do threads of the kernel, in group 0
+                    Ok(line) => (about.group == 0 || !line.is_empty()).then_some(false),
+                    Err(error) => lost(&error),
+                },
+                Ok(environ) => Some(environ.split(|byte| *byte == 0).any(|one| one == self.mark)),
+                Err(error) => lost(&error),
             }
         }
     }
 
-    /// Whether a process belongs to the family; `None` if that cannot be told now.
-    fn belongs(id: i32, leader: i32, mark: &str, family: &HashSet<i32>) -> Option<bool> {
-        let about = match std::fs::read_to_string(format!("/proc/{id}/stat")) {
-            Ok(stat) => about(&stat)?,
-            Err(error) => return lost(&error),
-        };
-        if about.dead {
-            return Some(false);
-        }
-        if family.contains(&about.parent) || about.group == leader || about.session == leader {
-            return Some(true);
-        }
-        match std::fs::read(format!("/proc/{id}/environ")) {
-            Ok(environ) if environ.is_empty() => match std::fs::read(format!("/proc/{id}/cmdline")) {
-                // a process between two programs shows nothing at all; so do threads of the kernel, in group 0
-                Ok(line) => (about.group == 0 || !line.is_empty()).then_some(false),
-                Err(error) => lost(&error),
-            },
-            Ok(environ) => Some(environ.split(|byte| *byte == 0).any(|one| one == mark.as_bytes())),
-            Err(error) => lost(&error),
-        }
+    /// The children of all threads of a process; none where the system keeps no such lists.
+    fn children(id: i32) -> Vec<i32> {
+        let Ok(threads) = std::fs::read_dir(format!("/proc/{id}/task")) else { return Vec::new() };
+        let lists =
+            threads.filter_map(|thread| std::fs::read_to_string(thread.ok()?.path().join("children")).ok());
+        lists
+            .flat_map(|list| {
+                list.split_ascii_whitespace().filter_map(|id| id.parse().ok()).collect::<Vec<_>>()
+            })
+            .collect()
     }
 
     /// A process that is gone or somebody else's is none of ours; a lack of descriptors says nothing.
@@ -254,11 +327,14 @@ mod proc {
         last.ok_or_else(|| std::io::Error::other("no process number"))
     }
 
-    fn all() -> Option<Vec<i32>> {
+    /// Every process there is; first those with a number after the leader's, for most of its family are among them.
+    fn all(leader: i32) -> Option<Vec<i32>> {
         let entries = std::fs::read_dir("/proc").ok()?;
         let mut ids: Vec<i32> =
             entries.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok()).collect();
         ids.sort_unstable();
+        let older = ids.partition_point(|id| *id <= leader);
+        ids.rotate_left(older);
         Some(ids)
     }
 
@@ -277,8 +353,7 @@ mod proc {
 
 #[cfg(not(target_os = "linux"))]
 mod proc {
-    use super::Round;
-    use rustix::process::Pid;
+    use super::{Hunt, Round};
     use std::time::Instant;
 
     pub(super) struct Members;
@@ -289,11 +364,7 @@ mod proc {
         }
     }
 
-    pub(super) fn is_short(_leader: Pid, _began: Instant) -> bool {
-        true
-    }
-
-    pub(super) fn members(_leader: Pid, _mark: &str, _began: Instant) -> Members {
+    pub(super) fn members(_hunt: &Hunt, _with_tree: bool, _until: Instant) -> Members {
         Members
     }
 }

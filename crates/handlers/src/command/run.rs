@@ -1,12 +1,12 @@
 //! One run of a program: the event in, its outputs out, and its end.
 
+use super::Place;
 use super::family::Family;
 use super::start::Start;
 use hookgate_core::handler::Fault;
 use std::process::ExitStatus;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::process::{ChildStderr, ChildStdin, ChildStdout};
-use tokio::sync::OwnedSemaphorePermit;
 
 /// More on stdout than this is no verdict.
 const LONGEST_STDOUT: usize = 64 * 1024;
@@ -27,7 +27,7 @@ pub(super) struct Ended {
 }
 
 /// Starts a program, feeds it and waits for its end. Whatever it started ends with it, or with this future.
-pub(super) async fn run(start: &Start, input: &[u8], place: OwnedSemaphorePermit) -> Result<Ended, Fault> {
+pub(super) async fn run(start: &Start, input: &[u8], place: Place) -> Result<Ended, Fault> {
     let (mut child, mark) = start.spawn(&format!("{:032x}", fastrand::u128(..))).await?;
     let mut pipes = Pipes::new(&mut child, input);
     let mut family = Family::new(child, mark, place);

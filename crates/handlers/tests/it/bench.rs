@@ -34,6 +34,10 @@ pub(crate) fn load(dir: &Path, workshop: &Workshop, hooks: &Value) -> Loaded {
 impl Bench {
     pub(crate) fn new(dir: tempfile::TempDir, workshop: &Workshop, hooks: &Value) -> Bench {
         let loaded = load(dir.path(), workshop, hooks);
+        Bench::of(dir, loaded)
+    }
+
+    pub(crate) fn of(dir: tempfile::TempDir, loaded: Loaded) -> Bench {
         let problems: Vec<String> = loaded.problems.iter().map(ToString::to_string).collect();
         assert!(problems.is_empty(), "{problems:?}");
         let memory = Arc::new(Memory::new(1000));

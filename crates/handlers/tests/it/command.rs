@@ -212,6 +212,75 @@ async fn a_caller_who_leaves_takes_the_program_along() {
     all_gone(bench.dir.path());
 }
 
+/// A door that ends right after the verdict: this test program, started anew by the next test.
+#[test]
+#[ignore = "is started by another test"]
+fn as_a_door_that_ends_at_once() {
+    let Ok(dir) = std::env::var("DOOR_DIR") else { return };
+    let hook: Value = serde_json::from_str(&std::env::var("DOOR_HOOK").unwrap()).unwrap();
+    let commands = Commands::default();
+    let workshop = Workshop::empty().with(HandlerType::Command, command::maker(commands.clone()));
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let loaded = load(Path::new(&dir), &workshop, &hook);
+    let bench = Bench::of(tempfile::tempdir().unwrap(), loaded);
+    runtime.block_on(bench.ls()).block().unwrap();
+    if std::env::var_os("DOOR_SETTLES").is_some() {
+        assert_eq!(commands.settle(Duration::from_secs(10)), 0);
+    }
+    std::process::exit(0);
+}
+
+#[test]
+fn nothing_outlives_a_door_that_ends_at_once() {
+    let crowd = "i=0; while [ $i -lt 400 ]; do sleep 600 & i=$((i+1)); done; wait";
+    let alone = "i=0; while [ $i -lt 200 ]; do setsid sleep 600 & i=$((i+1)); done; wait";
+    let doors = [
+        ("sleep 600 & sleep 600; exit 0", 2500, false),
+        ("trap '' TERM INT HUP; sleep 600 & sleep 600; wait", 2500, false),
+        (crowd, 1500, false),
+        (crowd, 3500, false),
+        ("setsid sleep 600 & sleep 600", 2500, true),
+        ("env -i setsid sleep 600 & wait", 2500, true),
+        (alone, 3500, true),
+    ];
+    let doors: Vec<_> = doors
+        .into_iter()
+        .map(|(line, timeout_ms, settles)| {
+            let dir = tempfile::tempdir().unwrap();
+            let hook = json!({"id": "c", "event": "pre_tool_use", "timeout_ms": timeout_ms,
+                "handler": {"type": "command", "shell": line}});
+            let mut door = std::process::Command::new(std::env::current_exe().unwrap());
+            door.args(["--ignored", "--exact", "command::as_a_door_that_ends_at_once"])
+                .env("DOOR_DIR", dir.path())
+                .env("DOOR_HOOK", hook.to_string());
+            if settles {
+                door.env("DOOR_SETTLES", "1");
+            }
+            (line, dir, door.stdout(std::process::Stdio::null()).spawn().unwrap())
+        })
+        .collect();
+    for (line, dir, mut door) in doors {
+        assert!(door.wait().unwrap().success(), "{line}");
+        all_gone(dir.path());
+    }
+}
+
+#[tokio::test]
+async fn hunts_are_waited_for() {
+    let commands = Commands::default();
+    let began = Instant::now();
+    assert_eq!(commands.settle(Duration::from_secs(60)), 0);
+    assert!(began.elapsed() < Duration::from_secs(1));
+    let workshop = Workshop::empty().with(HandlerType::Command, command::maker(commands.clone()));
+    let line = "i=0; while [ $i -lt 300 ]; do setsid sleep 600 & i=$((i+1)); done; wait";
+    let hook = json!({"id": "c", "event": "pre_tool_use", "timeout_ms": 2000,
+        "handler": {"type": "command", "shell": line}});
+    let bench = Bench::new(tempfile::tempdir().unwrap(), &workshop, &hook);
+    bench.ls().await.block().unwrap();
+    assert_eq!(commands.settle(Duration::from_secs(10)), 0);
+    all_gone(bench.dir.path());
+}
+
 #[tokio::test]
 async fn answers_are_added_to() {
     let bench = at("pre_response", "#!/bin/sh\necho 'Not legal advice.'\n", 5000);
