@@ -4,6 +4,7 @@ use crate::args::FolderArgs;
 use crate::config::ConfigFile;
 use crate::failure::Failure;
 use crate::workshop::workshop;
+use hookgate_handlers::command::Commands;
 use hookgate_handlers::folder::{self, HOOKS_DIR_VARIABLE, HookFolder};
 use hookgate_handlers::prompt::{Judge, Spending};
 use hookgate_handlers::sources::Sources;
@@ -16,7 +17,7 @@ pub(crate) fn of(args: &FolderArgs) -> Result<Sources, Failure> {
     // which model judges is a matter of the door that will use the hooks, not of the hooks
     let judges =
         Arc::new(|_: Option<&str>| Ok(Judge { model: Arc::new(Scripted::demo()), name: String::new() }));
-    let sources = Sources::new(workshop(judges, Spending::default()));
+    let sources = Sources::new(workshop(Commands::default(), judges, Spending::default()));
     match &args.dir {
         Some(dir) => Ok(sources.with_folder(HookFolder::new(readable(dir)?))),
         None => configured(sources, super::commands::configuration(args.config.as_deref())?),

@@ -10,11 +10,11 @@ use std::process::ExitCode;
 use std::sync::{Arc, OnceLock};
 
 /// Makes the workshop. Nothing is started until a hook needs it.
-pub(crate) fn workshop(judges: Arc<Judges>, spending: Spending) -> Workshop {
+pub(crate) fn workshop(commands: Commands, judges: Arc<Judges>, spending: Spending) -> Workshop {
     let network: OnceLock<Result<Network, String>> = OnceLock::new();
     let scripts: OnceLock<Result<Arc<Pool>, String>> = OnceLock::new();
     Workshop::empty()
-        .with(HandlerType::Command, command::maker(Commands::default()))
+        .with(HandlerType::Command, command::maker(commands))
         .with(HandlerType::Http, move |spec, folder| match network.get_or_init(Network::new) {
             Ok(network) => http::maker(network.clone())(spec, folder),
             Err(why) => Err(why.clone()),

@@ -11,11 +11,16 @@ use hookgate_chat::tools::{
     WriteFileSettings,
 };
 use hookgate_chat::{BuildError, ChatBuilder, ChatService, Subagents};
+use hookgate_handlers::command::Commands;
 use hookgate_llm::Request;
 use std::sync::Arc;
 
 /// Builds it. What is wrong with hooks and does not prevent that is shown.
-pub(crate) fn build(settings: &Settings, display: &Display) -> Result<ChatService, Failure> {
+pub(crate) fn build(
+    settings: &Settings,
+    commands: Commands,
+    display: &Display,
+) -> Result<ChatService, Failure> {
     let spending = model::spending(&settings.judging);
     let builder = ChatService::builder(model::open(&settings.backend)?).turns(spending.turns.clone());
     let judges = model::judges(settings.judging.backend.clone());
@@ -27,7 +32,7 @@ pub(crate) fn build(settings: &Settings, display: &Display) -> Result<ChatServic
             ..Request::default()
         })
         .on_invalid(settings.on_invalid)
-        .workshop(workshop(judges, spending))
+        .workshop(workshop(commands, judges, spending))
         .observer(display.observer());
     if let Some(dir) = &settings.hooks_dir {
         builder = builder.hooks_dir(dir);

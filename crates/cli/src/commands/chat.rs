@@ -5,6 +5,11 @@ use crate::chat::{self, Display, Prompt};
 use crate::config::Settings;
 use crate::exit::Exit;
 use crate::failure::Failure;
+use hookgate_handlers::command::Commands;
+use std::time::Duration;
+
+/// How long the end waits for the processes of command hooks to end.
+const SETTLING: Duration = Duration::from_secs(2);
 
 pub(super) fn run(args: &ChatArgs) -> Result<Exit, Failure> {
     let display = Display::new(args.json, args.verbose);
@@ -18,9 +23,17 @@ pub(super) fn run(args: &ChatArgs) -> Result<Exit, Failure> {
 fn begin(args: &ChatArgs, display: &Display) -> Result<Exit, Failure> {
     let file = super::configuration(args.config.as_deref())?;
     let settings = Settings::resolve(args, file, &|name| std::env::var_os(name))?;
-    let service = chat::build(&settings, display)?;
-    match Prompt::read(args.prompt.as_deref(), args.json)? {
+    let commands = Commands::default();
+    let service = chat::build(&settings, commands.clone(), display)?;
+    let done = match Prompt::read(args.prompt.as_deref(), args.json)? {
         Prompt::Text(text) => chat::answer(&service, text, display),
         Prompt::Terminal => chat::converse(&service, &settings, display),
+    };
+    // what command hooks left running must not outlive the program
+    drop(service);
+    let left = commands.settle(SETTLING);
+    if left > 0 {
+        display.tell(&format!("the processes of {left} command hooks may still run"));
     }
+    done
 }

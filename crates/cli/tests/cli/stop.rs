@@ -123,3 +123,18 @@ fn a_full_disk_is_an_error() {
     let output = place.command(&["chat", "--script", "script.json", "x"]).stdout(full).output().unwrap();
     Ran::from(output).fails(2, "error: the output cannot be written: No space left on device");
 }
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_late_command_hook_leaves_no_process_behind() {
+    let hook = r#"{"id": "late", "event": "user_prompt_submit", "timeout_ms": 2200,
+        "handler": {"type": "command", "shell": "sleep 86399.25 & setsid sleep 86399.25 & sleep 86399.25"}}"#;
+    let place = Place::answering("x").with("hooks/late.json", hook);
+    let ran = place.chat(&["--hooks", "hooks", "go"]);
+    assert!(ran.stderr.contains("gave no answer in time"), "{}", ran.stderr);
+    let left = std::fs::read_dir("/proc").unwrap().filter_map(|entry| {
+        let line = std::fs::read(entry.ok()?.path().join("cmdline")).ok()?;
+        String::from_utf8_lossy(&line).contains("sleep\086399.25").then_some(())
+    });
+    assert_eq!(left.count(), 0);
+}
