@@ -8,6 +8,9 @@ fn main() -> ExitCode {
     if hookgate_handlers::script::is_worker() {
         return hookgate_handlers::script::worker_main();
     }
+    if xtask::corpus::is_case_process() {
+        return xtask::corpus::case_process();
+    }
     let mut args = std::env::args().skip(1);
     let command = args.next();
     let paths: Vec<PathBuf> = args.map(PathBuf::from).collect();

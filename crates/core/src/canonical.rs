@@ -55,17 +55,17 @@ pub fn object(members: &Map<String, Value>) -> Vec<u8> {
     out
 }
 
-/// Numbers are written as JavaScript writes the nearest double.
+/// Numbers are written as JavaScript writes the double. The RFC is for numbers that are doubles; a whole number that is
+/// none is written with all its digits, so that two that differ never look the same.
 fn write_number(number: &Number, out: &mut Vec<u8>) {
-    const EXACT: i64 = 1 << 53;
-    match number.as_i64() {
-        Some(whole) if (-EXACT..=EXACT).contains(&whole) => {
+    const EXACT: i128 = 1 << 53;
+    let whole = number.as_i64().map(i128::from).or(number.as_u64().map(i128::from));
+    let double = number.as_f64().unwrap_or(f64::NAN);
+    match whole {
+        Some(whole) if (-EXACT..=EXACT).contains(&whole) || double as i128 != whole => {
             out.extend_from_slice(itoa::Buffer::new().format(whole).as_bytes());
         }
-        _ => {
-            let double = number.as_f64().unwrap_or(f64::NAN);
-            out.extend_from_slice(ryu_js::Buffer::new().format(double).as_bytes());
-        }
+        _ => out.extend_from_slice(ryu_js::Buffer::new().format(double).as_bytes()),
     }
 }
 

@@ -37,6 +37,14 @@ pub fn use_worker(program: PathBuf) {
     let _ = WORKER.set(program);
 }
 
+/// The program that plays a step beside others.
+pub(super) fn worker_program() -> Result<PathBuf, String> {
+    match WORKER.get() {
+        Some(path) => Ok(path.clone()),
+        None => std::env::current_exe().map_err(|error| error.to_string()),
+    }
+}
+
 /// The workers of all vectors and cases.
 pub(super) fn pool() -> Result<Arc<Pool>, String> {
     static POOL: OnceLock<Arc<Pool>> = OnceLock::new();

@@ -9,12 +9,28 @@ mod world;
 use super::{Verdict, stand_in};
 use expect::Seen;
 use serde_json::Value;
+use std::io::Write;
+use std::process::ExitCode;
 use world::World;
 
 /// Steps that this runner can do. A case with another one is reported as not run.
 const STEPS: &[&str] = &["load", "chat", "stream", "send", "tool", "fs", "wait_reload", "wait_ms"];
 
 /// Plays a case.
+/// Whether this process was started to play a step of a case beside others.
+pub fn is_case_process() -> bool {
+    std::env::args().nth(1).is_some_and(|word| word == agent::trail::PROCESS_WORD)
+}
+
+/// Plays the step that comes on standard input and prints what was seen.
+pub fn case_process() -> ExitCode {
+    let task = serde_json::from_reader(std::io::stdin().lock()).unwrap_or_default();
+    match writeln!(std::io::stdout().lock(), "{}", agent::play_beside(&task)) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(_) => ExitCode::FAILURE,
+    }
+}
+
 pub(super) fn run(case: &Value) -> Verdict {
     if agent::is_agent_case(case) {
         return agent::run(case);

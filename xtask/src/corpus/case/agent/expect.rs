@@ -3,6 +3,7 @@
 use super::super::super::TIME_FACTOR;
 use super::super::expect::{any_of, contains, equal};
 use super::judge::Parts;
+use super::trail;
 use super::world::World;
 use hookgate_core::record::Record;
 use hookgate_core::verdict::Trace;
@@ -23,6 +24,8 @@ pub(super) struct Seen {
     pub(super) records: Vec<Record>,
     pub(super) refused: bool,
     pub(super) rss_growth_mb: u64,
+    /// What each of several processes said.
+    pub(super) processes: Vec<Value>,
 }
 
 pub(super) fn check(expect: &Value, seen: &Seen, world: &World) -> Result<(), String> {
@@ -70,6 +73,17 @@ fn one(key: &str, want: &Value, seen: &Seen, world: &World) -> Result<(), String
         | "event_text_only_in_data_part"
         | "closing_marks_outside_data"
         | "system_part_does_not_contain" => llm_log(key, want, world),
+        "all" => {
+            let differs = seen.processes.iter().find(|said| said.get("decision") != want.get("decision"));
+            holds(differs.is_none(), want, &json!(differs))
+        }
+        "errors_not_contain" => no_word(want, &json!(seen.processes).to_string()),
+        "row_count"
+        | "distinct_event_ids"
+        | "same_hash"
+        | "different_hash"
+        | "rows"
+        | "file_bytes_do_not_contain" => trail::check(key, want, world),
         _ => loaded(key, want, world),
     }
 }

@@ -7,19 +7,22 @@ mod names;
 mod servers;
 mod steps;
 mod tls;
+pub(super) mod trail;
 mod world;
 
 use super::super::{Verdict, stand_in};
-use serde_json::Value;
+use serde_json::{Value, json};
+use std::path::Path;
 use world::World;
 
 /// Steps that can be done here.
-const STEPS: &[&str] = &["load", "event", "wait_ms", "audit", "http_log", "llm_log", "load_url"];
+const STEPS: &[&str] =
+    &["load", "event", "wait_ms", "audit", "http_log", "llm_log", "load_url", "lock_db", "processes"];
 /// Areas whose cases are about these steps. Others have hooks only beside what they are about.
-const AREAS: &[&str] = &["dispatcher", "script", "command", "http", "prompt"];
+const AREAS: &[&str] = &["dispatcher", "script", "command", "http", "prompt", "audit"];
 
 /// How a workshop says that it has no such handler.
-const NOT_YET: &str = "cannot run in this version yet";
+const NOT_YET: &str = "cannot run here";
 
 /// Whether a case belongs here.
 pub(super) fn is_agent_case(case: &Value) -> bool {
@@ -61,7 +64,8 @@ fn cannot_run(case: &Value, steps: &[Value]) -> Option<String> {
 
 async fn play(case: &Value, steps: &[Value]) -> Result<(), String> {
     let empty = Value::Null;
-    let mut world = World::new(case.get("setup").unwrap_or(&empty)).await?;
+    let kept = (case.get("area").is_some_and(|area| area == "audit")).then_some(Path::new(""));
+    let mut world = World::new(case.get("setup").unwrap_or(&empty), kept).await?;
     if !steps.iter().any(|step| step.get("do").is_some_and(|word| word == "load")) {
         world.load()?;
     }
@@ -81,9 +85,28 @@ async fn play(case: &Value, steps: &[Value]) -> Result<(), String> {
     Ok(())
 }
 
+/// Plays one step beside other processes, with the store of the first: the task comes as JSON. Gives what to print.
+pub(super) fn play_beside(task: &Value) -> Value {
+    let member = |name: &str| task.get(name).cloned().unwrap_or_default();
+    let played = async {
+        let dir = member("dir");
+        let mut world = World::new(&member("setup"), dir.as_str().map(Path::new)).await?;
+        world.load()?;
+        let seen = steps::run(&mut world, &member("step")).await?;
+        Ok::<Value, String>(json!({"decision": seen.decision, "reason": seen.reason}))
+    };
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
+    let said = runtime.map_err(|error| error.to_string()).and_then(|runtime| runtime.block_on(played));
+    said.unwrap_or_else(|error| json!({"error": error}))
+}
+
 /// Replaces the stand-ins of a step. Its own `repeat` is a number of times and no stand-in.
 fn expand(step: &Value, dir: &str) -> Result<Value, String> {
     let members = step.as_object().into_iter().flatten();
-    let expanded = members.map(|(key, value)| Ok((key.clone(), stand_in::expand(value, dir)?)));
+    let expanded = members.map(|(key, value)| match key.as_str() {
+        // a step of its own, for the processes that play it
+        "each" => Ok((key.clone(), value.clone())),
+        _ => Ok((key.clone(), stand_in::expand(value, dir)?)),
+    });
     expanded.collect::<Result<_, String>>().map(Value::Object)
 }

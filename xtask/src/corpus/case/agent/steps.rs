@@ -1,6 +1,7 @@
 //! The steps of a case with agent hooks.
 
 use super::expect::Seen;
+use super::trail;
 use super::world::World;
 use hookgate_core::facts::{GateEvent, Head, LifeEvent, ShapeEvent};
 use hookgate_core::point::{Point, Stage};
@@ -24,6 +25,14 @@ pub(super) async fn run(world: &mut World, step: &Value) -> Result<Seen, String>
         "load_url" => {
             let url = step.get("url").and_then(Value::as_str).unwrap_or_default();
             seen.refused = http::check_url(url, world.allow_private, &*world.names).await.is_err();
+        }
+        "lock_db" => {
+            let ms = step.get("ms").and_then(Value::as_u64).unwrap_or(0);
+            world.trail.as_ref().ok_or("there is no store to lock")?.lock(Duration::from_millis(ms))?;
+        }
+        "processes" => {
+            let setup = world.setup.clone();
+            seen.processes = trail::processes(&setup, step, world.dir())?;
         }
         "audit" | "http_log" | "llm_log" => {}
         other => return Err(format!("unknown step `{other}`")),

@@ -5,13 +5,14 @@ use super::judge::Judge;
 use super::names::Names;
 use super::servers::Servers;
 use super::tls;
+use super::trail::Trail;
 use hookgate_core::action::ActionKinds;
 use hookgate_core::define::{self, Problem};
 use hookgate_core::dispatch::Dispatcher;
 use hookgate_core::gate::Surroundings;
 use hookgate_core::handler::HandlerType;
 use hookgate_core::hook::Source;
-use hookgate_core::record::Memory;
+use hookgate_core::record::{Memory, Recorder};
 use hookgate_core::set::HookSet;
 use hookgate_handlers::clock::TokioTimer;
 use hookgate_handlers::command::{self, Commands};
@@ -34,8 +35,11 @@ pub(super) struct World {
     pub(super) dispatcher: Dispatcher,
     pub(super) around: Surroundings,
     pub(super) memory: Arc<Memory>,
+    /// The store, in cases that are about it.
+    pub(super) trail: Option<Arc<Trail>>,
     pub(super) watchers: Watchers,
     hooks: Vec<Value>,
+    pub(super) setup: Value,
     /// Ids in use.
     pub(super) loaded: Vec<String>,
     pub(super) problems: Vec<Problem>,
@@ -43,7 +47,8 @@ pub(super) struct World {
 }
 
 impl World {
-    pub(super) async fn new(setup: &Value) -> Result<World, String> {
+    /// `trail`: with a store in this folder, or in the case's own if it is empty.
+    pub(super) async fn new(setup: &Value, trail: Option<&Path>) -> Result<World, String> {
         let dir = tempfile::tempdir().map_err(|error| error.to_string())?;
         let dir_name = dir.path().display().to_string();
         lay_out(setup, dir.path(), &dir_name)?;
@@ -52,11 +57,17 @@ impl World {
         let hooks = setup.get("hooks").map(|hooks| stand_in::expand(hooks, &dir_name)).transpose()?;
         let text = servers.fill(&hooks.unwrap_or_default().to_string());
         let memory = Arc::new(Memory::new(100_000));
-        let around = Surroundings {
-            timer: Arc::new(TokioTimer::new()),
-            recorder: memory.clone(),
-            budget: Duration::from_secs(600),
+        let kept_in = |folder: &Path| {
+            if folder.as_os_str().is_empty() { dir.path().to_owned() } else { folder.to_owned() }
         };
+        let trail =
+            trail.map(|folder| Trail::open(&kept_in(folder), memory.clone())).transpose()?.map(Arc::new);
+        let recorder: Arc<dyn Recorder> = match &trail {
+            Some(trail) => trail.clone(),
+            None => memory.clone(),
+        };
+        let around =
+            Surroundings { timer: Arc::new(TokioTimer::new()), recorder, budget: Duration::from_secs(600) };
         let answers = setup.get("llm").and_then(Value::as_object).and_then(|judges| judges.values().next());
         let watchers = Watchers::new(around.clone(), Limits::default());
         Ok(World {
@@ -69,6 +80,8 @@ impl World {
             watchers,
             around,
             memory,
+            trail,
+            setup: setup.clone(),
             hooks: serde_json::from_str(&text).unwrap_or_default(),
             loaded: Vec::new(),
             problems: Vec::new(),
