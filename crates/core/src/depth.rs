@@ -16,6 +16,11 @@ pub(crate) fn bounded(value: Value) -> Option<Value> {
     None
 }
 
+/// Whether a value nests no deeper than allowed.
+pub(crate) fn is_bounded(value: &Value) -> bool {
+    fits(value, DEEPEST_INPUT)
+}
+
 /// The members of an object, unless one nests too deep.
 pub(crate) fn bounded_members(members: Map<String, Value>) -> Option<Map<String, Value>> {
     if members.values().all(|value| fits(value, DEEPEST_INPUT)) {
@@ -35,7 +40,8 @@ fn fits(value: &Value, levels: u32) -> bool {
     }
 }
 
-fn take_apart(mut left: Vec<Value>) {
+/// Drops values of any depth.
+pub(crate) fn take_apart(mut left: Vec<Value>) {
     while let Some(value) = left.pop() {
         match value {
             Value::Array(items) => left.extend(items),

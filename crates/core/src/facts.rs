@@ -117,17 +117,24 @@ impl GateEvent {
         }
     }
 
-    /// The event, unless its input nests too deep.
-    pub(crate) fn bounded(self) -> Option<GateEvent> {
-        Some(match self {
-            GateEvent::PreToolUse { tool_name, tool_input } => {
-                GateEvent::PreToolUse { tool_name, tool_input: depth::bounded(tool_input)? }
+    /// Whether its input nests no deeper than allowed.
+    pub(crate) fn is_bounded(&self) -> bool {
+        match self {
+            GateEvent::PreToolUse { tool_input: value, .. }
+            | GateEvent::SubagentStart { subagent: value } => depth::is_bounded(value),
+            GateEvent::UserPromptSubmit { .. } => true,
+        }
+    }
+
+    /// Takes an input apart that nests too deep to be dropped.
+    pub(crate) fn take_apart(self) {
+        match self {
+            GateEvent::PreToolUse { tool_input: value, .. }
+            | GateEvent::SubagentStart { subagent: value } => {
+                depth::take_apart(vec![value]);
             }
-            GateEvent::SubagentStart { subagent } => {
-                GateEvent::SubagentStart { subagent: depth::bounded(subagent)? }
-            }
-            GateEvent::UserPromptSubmit { .. } => self,
-        })
+            GateEvent::UserPromptSubmit { .. } => {}
+        }
     }
 }
 

@@ -83,10 +83,11 @@ impl Dispatcher {
             let reason = format!("agents nest deeper than {DEEPEST}");
             return block_of("hookgate".into(), reason, Cause::Limit, Trace::default());
         }
-        let Some(event) = event.bounded() else {
+        if !event.is_bounded() {
+            event.take_apart();
             let reason = format!("the input nests deeper than {DEEPEST_INPUT} levels");
             return block_of("hookgate".into(), reason, Cause::Limit, Trace::default());
-        };
+        }
         let Some((set, due)) = self.due(event.point(), event.tool_name(), head) else {
             return Ruling { verdict: Verdict::Allow, updated: Vec::new(), trace: Trace::default() };
         };
