@@ -4,7 +4,8 @@ use crate::event::ChatEvent;
 use crate::service::Inner;
 use crate::turn::Sink;
 use hookgate_core::facts::{GateEvent, Head, LifeEvent, ShapeEvent};
-use hookgate_core::gate::Surroundings;
+use hookgate_core::gate::{DEEPEST, Surroundings};
+use hookgate_core::point::Point;
 use hookgate_core::verdict::{Additions, Ruling, Trace};
 use hookgate_handlers::prompt::Turns;
 use hookgate_handlers::watchers::Watchers;
@@ -54,6 +55,9 @@ impl Lifecycle {
 impl Inner {
     /// Asks the gate's hooks.
     pub(crate) async fn ask(&self, event: GateEvent, sink: Sink<'_>) -> Ruling {
+        if self.lifecycle.who.depth <= DEEPEST && !self.dispatcher.listens_at(event.point()) {
+            return Ruling::allow();
+        }
         let head = self.lifecycle.next_head();
         let ruling = self.dispatcher.ask(&self.lifecycle.around, &head, event).await;
         self.tell_trace(&ruling.trace, sink);
@@ -62,6 +66,9 @@ impl Inner {
 
     /// Asks what to add to an answer.
     pub(crate) async fn shape(&self, response: &str, sink: Sink<'_>) -> Additions {
+        if !self.dispatcher.listens_at(Point::PreResponse) {
+            return Additions::default();
+        }
         let head = self.lifecycle.next_head();
         let event = ShapeEvent::PreResponse { response: response.to_owned() };
         let additions = self.dispatcher.shape(&self.lifecycle.around, &head, event).await;
@@ -71,6 +78,9 @@ impl Inner {
 
     /// Hands what is only watched to the background.
     pub(crate) fn watch(&self, event: LifeEvent) {
+        if !self.dispatcher.listens_at(event.point()) {
+            return;
+        }
         let work = self.dispatcher.watch(&self.lifecycle.next_head(), event);
         if !work.is_empty() {
             self.lifecycle.watchers.submit(work);

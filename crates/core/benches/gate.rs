@@ -9,6 +9,7 @@ use hookgate_core::facts::{GateEvent, Head};
 use hookgate_core::future::BoxFuture;
 use hookgate_core::gate::{Surroundings, Timer};
 use hookgate_core::hook::Source;
+use hookgate_core::point::Point;
 use hookgate_core::record::Memory;
 use hookgate_core::set::HookSet;
 use hookgate_core::verdict::{Ruling, Verdict};
@@ -83,6 +84,9 @@ fn bare(c: &mut Criterion) {
 
 fn ruled_out(c: &mut Criterion) {
     let other_point = |i| format!(r#"{{"id":"h{i}","event":"stop",{SCRIPT}}}"#);
+    let nobody = dispatcher(1, other_point);
+    c.benchmark_group("listens_at")
+        .bench_function("no hook", |b| b.iter(|| nobody.listens_at(black_box(Point::PreToolUse))));
     ask(c, "no hook listens at the point", &dispatcher(1, other_point), light);
     for count in [10, 1000] {
         let plain = |i| format!(r#"{{"id":"h{i}","event":"pre_tool_use","matcher":"tool{i}",{SCRIPT}}}"#);

@@ -32,6 +32,12 @@ impl Dispatcher {
         self.set.store(Arc::new(set));
     }
 
+    /// Whether some hook of the current set listens at this point of the lifecycle. Where none does, a door need not
+    /// even make the event.
+    pub fn listens_at(&self, point: Point) -> bool {
+        self.set.load().listens_at(point)
+    }
+
     /// The current set with the hooks that an event concerns by scope and matcher; none where there are none.
     pub(crate) fn due(&self, point: Point, tool: &str, head: &Head) -> Option<(Arc<HookSet>, Vec<Slot>)> {
         let set = self.set.load();

@@ -89,7 +89,7 @@ impl Dispatcher {
             return block_of("hookgate".into(), reason, Cause::Limit, Trace::default());
         }
         let Some((set, due)) = self.due(event.point(), event.tool_name(), head) else {
-            return Ruling { verdict: Verdict::Allow, updated: Vec::new(), trace: Trace::default() };
+            return Ruling::allow();
         };
         // boxed, so that the usual case, in which nobody is asked, moves a small future
         Box::pin(Chain::new(around, &set, Facts::of_gate(head, event)).ask(due)).await

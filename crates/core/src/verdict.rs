@@ -78,6 +78,13 @@ pub struct Ruling {
     pub trace: Trace,
 }
 
+impl Ruling {
+    /// Nobody was asked.
+    pub fn allow() -> Ruling {
+        Ruling { verdict: Verdict::Allow, updated: Vec::new(), trace: Trace::default() }
+    }
+}
+
 /// The additions to an answer.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Additions {
