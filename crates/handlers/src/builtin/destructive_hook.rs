@@ -28,8 +28,7 @@ struct Judge {
 
 impl Handler for Judge {
     fn ask<'a>(&'a self, call: Call<'a>) -> BoxFuture<'a, Result<Answer, Fault>> {
-        let answer = self.answer(call);
-        Box::pin(async move { Ok(answer) })
+        Box::pin(async move { Ok(self.answer(call)) })
     }
 }
 

@@ -23,7 +23,9 @@ struct Policy {
 
 impl Handler for Policy {
     fn ask<'a>(&'a self, _: Call<'a>) -> BoxFuture<'a, Result<Answer, Fault>> {
-        let additions = vec![(None, self.text.clone())];
-        Box::pin(async move { Ok(Answer { additions, ..Answer::default() }) })
+        Box::pin(async move {
+            let additions = vec![(None, self.text.clone())];
+            Ok(Answer { additions, ..Answer::default() })
+        })
     }
 }

@@ -9,7 +9,7 @@
 //!
 //! Letter case is not minded. Links are not followed: nothing is read.
 
-use super::destructive::{Destructive, Shell};
+use super::destructive::{Danger, Destructive, Shell};
 use super::destructive_hook::{Line, line};
 use super::settings::Settings;
 use super::{Asked, Made, SHELL_TOOLS};
@@ -70,24 +70,36 @@ struct Protection {
 
 impl Handler for Protection {
     fn ask<'a>(&'a self, call: Call<'a>) -> BoxFuture<'a, Result<Answer, Fault>> {
-        let touched = call.facts.get("toolInput").map(touched).unwrap_or_default();
+        Box::pin(async move { Ok(self.answer(call)) })
+    }
+}
+
+impl Protection {
+    fn answer(&self, call: Call<'_>) -> Answer {
+        let blocked = |reason: String| Answer { reason: Some(reason), ..Answer::with_decision("block") };
+        let touched = match call.facts.get("toolInput").map(touched) {
+            None => return Answer::with_decision("allow"),
+            Some(Ok(touched)) => touched,
+            Some(Err(danger)) => {
+                return blocked(format!("what it writes to cannot be told: {}", danger.what));
+            }
+        };
         let hit = touched.iter().find_map(|path| {
-            self.paths.iter().find(|glob| protects(glob, path)).map(|glob| (path.clone(), glob.clone()))
+            let plain = Destructive::plain_path(path).to_lowercase();
+            self.paths.iter().find(|glob| protects(glob, &plain)).map(|glob| (path, glob))
         });
-        let answer = match hit {
+        match hit {
             None => Answer::with_decision("allow"),
             Some((path, glob)) => {
                 let path: String = path.chars().filter(|c| !c.is_control()).take(120).collect();
-                let reason = format!("`{path}` is protected (`{glob}`)");
-                Answer { reason: Some(reason), ..Answer::with_decision("block") }
+                blocked(format!("`{path}` is protected (`{glob}`)"))
             }
-        };
-        Box::pin(async move { Ok(answer) })
+        }
     }
 }
 
 /// The paths that a tool call writes to.
-fn touched(input: &Value) -> Vec<String> {
+fn touched(input: &Value) -> Result<Vec<String>, Danger> {
     let mut paths: Vec<String> = PATH_FIELDS
         .iter()
         .filter_map(|name| input.get(name).and_then(Value::as_str))
@@ -97,11 +109,11 @@ fn touched(input: &Value) -> Vec<String> {
         paths.extend(patch.lines().filter_map(patched));
     }
     match line(input) {
-        Some(Line::Text(text)) => paths.extend(Destructive::written(text, Shell::Bash)),
-        Some(Line::Words(words)) => paths.extend(Destructive::written_by_words(words)),
+        Some(Line::Text(text)) => paths.extend(Destructive::written(text, Shell::Bash)?),
+        Some(Line::Words(words)) => paths.extend(Destructive::written_by_words(words)?),
         None => {}
     }
-    paths
+    Ok(paths)
 }
 
 /// The file that a line of a patch names.
@@ -118,19 +130,18 @@ fn patched(line: &str) -> Option<String> {
     marks.iter().find_map(|mark| line.strip_prefix(mark)).map(|path| path.trim().to_owned())
 }
 
-/// Does a glob name this path, or a folder that it is in?
+/// Does a glob name this plain path in lower case, or a folder that it is in?
 fn protects(glob: &str, path: &str) -> bool {
     let glob = glob.trim_end_matches('/').to_lowercase();
-    let path = Destructive::plain_path(path).to_lowercase();
     if let Some(rest) = glob.strip_prefix("~/") {
-        return from_home(&path).is_some_and(|path| begins(rest, path));
+        return from_home(path).is_some_and(|path| begins(rest, path));
     }
     if let Some(rest) = glob.strip_prefix('/') {
         return path.strip_prefix('/').is_some_and(|path| begins(rest, path));
     }
     let glob = glob.trim_start_matches("./").trim_start_matches("**/");
-    let parts: Vec<&str> = path.split('/').collect();
-    (0..parts.len()).any(|from| parts.get(from..).is_some_and(|rest| begins(glob, &rest.join("/"))))
+    let after_slash = path.match_indices('/').map(|(at, _)| at + 1);
+    std::iter::once(0).chain(after_slash).any(|from| path.get(from..).is_some_and(|rest| begins(glob, rest)))
 }
 
 fn from_home(path: &str) -> Option<&str> {
@@ -186,8 +197,10 @@ mod tests {
 
     #[test]
     fn globs() {
-        let check =
-            |glob: &str, path: &str, want: bool| assert_eq!(protects(glob, path), want, "{glob} {path}");
+        let check = |glob: &str, path: &str, want: bool| {
+            let plain = Destructive::plain_path(path).to_lowercase();
+            assert_eq!(protects(glob, &plain), want, "{glob} {path}");
+        };
         check(".env", ".env", true);
         check(".env", "a/b/.env", true);
         check(".env", ".env.example", false);
@@ -208,7 +221,7 @@ mod tests {
     #[test]
     fn writes_are_seen_in_fields_patches_and_lines() {
         let check = |input: Value, want: &str| {
-            let touched = touched(&input);
+            let touched = touched(&input).unwrap();
             assert!(touched.iter().any(|path| path == want), "{touched:?}");
         };
         check(json!({"path": ".env", "content": "x"}), ".env");
@@ -216,6 +229,6 @@ mod tests {
         check(json!({"command": "echo x > .env"}), ".env");
         check(json!({"command": "sudo sh -c 'cp a .git/config'"}), ".git/config");
         check(json!({"command": ["bash", "-lc", "sed -i s/a/b/ .env"]}), ".env");
-        assert!(touched(&json!({"command": "cat .env | grep x"})).is_empty());
+        assert!(touched(&json!({"command": "cat .env | grep x"})).unwrap().is_empty());
     }
 }

@@ -37,6 +37,12 @@ struct Search {
 
 impl Handler for Search {
     fn ask<'a>(&'a self, call: Call<'a>) -> BoxFuture<'a, Result<Answer, Fault>> {
+        Box::pin(async move { Ok(self.answer(call)) })
+    }
+}
+
+impl Search {
+    fn answer(&self, call: Call<'_>) -> Answer {
         let mut classes: Vec<&'static str> = Vec::new();
         if let Some(input) = call.facts.get("toolInput") {
             texts::each(input, &mut |text| {
@@ -45,12 +51,11 @@ impl Handler for Search {
         }
         classes.sort_unstable();
         classes.dedup();
-        let answer = if classes.is_empty() {
+        if classes.is_empty() {
             Answer::with_decision("allow")
         } else {
             let reason = format!("the input of the tool holds: {}", classes.join(", "));
             Answer { reason: Some(reason), ..Answer::with_decision("block") }
-        };
-        Box::pin(async move { Ok(answer) })
+        }
     }
 }

@@ -6,7 +6,10 @@ use hookgate_core::hook::{Hook, Listens, Work};
 use hookgate_handlers::builtin;
 use serde_json::{Value, json};
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
+
+/// The member of an input, and whether it is a list of short texts.
+type Shape = (&'static str, bool);
 
 fn hook(name: &str, settings: Value) -> Hook {
     builtin::hook(name, settings.as_object().unwrap()).unwrap()
@@ -97,4 +100,112 @@ fn the_policy_text_is_added() {
     let facts = Facts::of_shape(&Head::default(), ShapeEvent::PreResponse { response: "hi".into() });
     let answer = ask(&hook("policy_text", json!({"text": "All prices include tax."})), &facts);
     assert_eq!(answer.additions, [(None, "All prices include tax.".to_owned())]);
+}
+
+/// A megabyte of anything must not come near the time limit of a hook, 5 s by default. Looked at is a quarter of it, or
+/// a 64th in short texts: builds without optimization are more than ten times as slow.
+#[test]
+fn large_inputs_are_looked_at_soon() {
+    let pieces = [
+        "1",
+        "12 ",
+        "4111 1111 1111 1111 ",
+        "@",
+        "a@",
+        "a@b.",
+        "a.b@c.d ",
+        "+49 30 ",
+        "+1",
+        "ghp_",
+        "sk-",
+        "AKIA",
+        "eyJ",
+        "eyJa.",
+        "-----BEGIN PRIVATE KEY-----",
+        "-----BEGIN ",
+        "password=",
+        "secret: \"",
+        "://a:",
+        "https://a:b@",
+        "Bearer ",
+        "Basic YTpi",
+        "DE89 3704 ",
+        "DE",
+        "\\u0067",
+        "\\",
+        "\u{200b}",
+        "/",
+        "a/",
+        "../",
+        ".env/",
+        "*",
+        "+++ b/a\n",
+        "\n",
+        " ",
+        "ž",
+        "\0",
+        "\"",
+        "{",
+        "$(",
+        "a=b;",
+        "curl -u a:",
+        "machine a login b password ",
+    ];
+    let shapes: [(&str, Value, &[Shape]); 4] = [
+        ("destructive", json!({}), &[("command", false), ("command", true)]),
+        ("secrets", json!({"kinds": ["secret", "pii"]}), &[("text", false), ("list", true)]),
+        ("pii_tools", json!({}), &[("text", false), ("list", true)]),
+        (
+            "protected_paths",
+            json!({}),
+            &[("command", false), ("command", true), ("path", false), ("patch", false)],
+        ),
+    ];
+    let mut slow = Vec::new();
+    for (name, settings, shapes) in shapes {
+        let hook = hook(name, settings);
+        for (piece, (member, many)) in
+            pieces.iter().flat_map(|piece| shapes.iter().map(move |shape| (piece, shape)))
+        {
+            let input = if *many {
+                json!(vec![piece; (16 << 10) / (piece.len() + 3)])
+            } else {
+                json!(format!("+++ b/{}", piece.repeat((255 << 10) / piece.len())))
+            };
+            let facts = tool("exec", json!({ *member: input }));
+            let began = Instant::now();
+            ask(&hook, &facts);
+            let took = began.elapsed();
+            if took > Duration::from_secs(2) {
+                slow.push(format!("{name} took {took:?} for `{member}` of {piece:?}"));
+            }
+        }
+    }
+    assert!(slow.is_empty(), "{slow:#?}");
+}
+
+#[test]
+fn what_a_line_writes_to_must_be_told() {
+    let many: String = (0..1500).map(|n| format!("touch a{n};")).collect();
+    for line in [format!("{many} touch .env"), format!("{} touch .env", " ".repeat(300_000))] {
+        let reason = decides("protected_paths", &tool("exec", json!({"command": line})), "block");
+        assert!(reason.starts_with("what it writes to cannot be told: the line is too "), "{reason}");
+    }
+}
+
+#[tokio::test]
+async fn nothing_is_looked_at_before_the_answer_is_waited_for() {
+    let hook = hook("destructive", json!({}));
+    let Work::Handler { run: Some(handler), .. } = &hook.work else { panic!("no handler") };
+    let facts = tool(
+        "exec",
+        json!({"command": "f() { f; f; }; f; for i in 1 2 3; do rm -r x; done; ".repeat(3_000)}),
+    );
+    let json = facts.to_json();
+    let call = Call { facts: &facts, json: &json, within: Duration::from_secs(5), hook: &hook.key };
+    let began = Instant::now();
+    let answer = handler.ask(call);
+    let before = began.elapsed();
+    answer.await.unwrap();
+    assert!(before * 2 < began.elapsed(), "{before:?} of {:?}", began.elapsed());
 }

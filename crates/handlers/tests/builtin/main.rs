@@ -9,6 +9,7 @@
 )]
 
 mod hooks;
+mod hostile;
 
 use hookgate_handlers::builtin::destructive::{Destructive, Finding, Shell};
 use hookgate_handlers::builtin::secrets::{Kind, Match, Secrets};

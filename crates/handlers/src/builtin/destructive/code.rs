@@ -1,11 +1,12 @@
 //! Code in other languages, given in the line or as a document: looked through for calls that delete, and for lines
 //! that it gives to a shell. By pattern; the languages are not parsed.
 
+use super::budget::{Budget, PARSED, STEP};
 use super::call::{Call, Danger, Text, UNKNOWN, danger};
 use super::target::{Place, place};
 use super::walk;
 
-pub(super) fn judge(call: &Call<'_>) -> Option<Danger> {
+pub(super) fn judge(call: &Call<'_>, budget: &Budget) -> Option<Danger> {
     let name = call.name.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.');
     let (flags, all): (&[&str], bool) = match name {
         "python" | "pypy" | "ipython" | "uv" => (&["-c"], false),
@@ -46,7 +47,7 @@ pub(super) fn judge(call: &Call<'_>) -> Option<Danger> {
     if code.iter().any(|code| code.trim_start().starts_with(UNKNOWN)) {
         return danger("unknown-code", "code that is not known is run");
     }
-    code.into_iter().find_map(look)
+    code.into_iter().find_map(|code| look(code, budget))
 }
 
 /// Does a program of this name run code?
@@ -162,7 +163,11 @@ const HIDDEN: &[&str] = &[
     "urllib",
 ];
 
-fn look(code: &str) -> Option<Danger> {
+fn look(code: &str, budget: &Budget) -> Option<Danger> {
+    if !budget.spend(STEP + code.len() * PARSED) {
+        return None;
+    }
+    let _level = budget.enter()?;
     let texts = literals(code);
     let bare = without_literals(code);
     let has = |words: &[&str]| words.iter().any(|word| bare.contains(word));
@@ -171,13 +176,13 @@ fn look(code: &str) -> Option<Danger> {
             return danger("unknown-code", "runs code that the line does not show");
         }
         // each text is shorter than the code it stands in
-        if let Some(found) = texts.iter().find_map(|text| look(text)) {
+        if let Some(found) = texts.iter().find_map(|text| look(text, budget)) {
             return Some(found);
         }
     }
     if has(STARTS) {
-        let shell = texts.iter().find_map(|text| walk::judge(text));
-        let argv = shell.or_else(|| walk::judge(&argv_of(&texts)));
+        let shell = texts.iter().find_map(|text| walk::judge(text, budget));
+        let argv = shell.or_else(|| walk::judge(&argv_of(&texts), budget));
         let hidden =
             || has(HIDDEN).then(|| danger("unknown-code", "runs text that the line does not show")).flatten();
         if let Some(found) = argv.or_else(hidden) {

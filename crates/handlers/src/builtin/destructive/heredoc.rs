@@ -46,6 +46,11 @@ pub(super) fn take_out(text: &str, documents: &mut Vec<Document>) -> String {
     cut.out
 }
 
+/// How often ends will be looked for in a text, at most.
+pub(super) fn tries(text: &str) -> usize {
+    text.matches("<<").take(MOST).count()
+}
+
 struct Cut<'a> {
     rest: &'a str,
     out: String,

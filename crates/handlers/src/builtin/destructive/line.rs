@@ -5,17 +5,18 @@ use brush_parser::{Parser, ParserOptions, SourceInfo};
 use std::io::Cursor;
 
 /// Longest text that is parsed.
-const LONGEST: usize = 32 << 10;
+pub(super) const LONGEST: usize = 32 << 10;
 /// Most words and signs that can open a nested part.
 const MOST_OPENERS: usize = 96;
 
 /// Most signs at which the parser tries two ways: what is in them is parsed twice where the line turns out wrong.
 const MOST_DOUBLINGS: usize = 16;
 
-/// Parses a line. None: it cannot be parsed, or it is longer or more nested than any honest line.
-pub(super) fn parse(line: &str) -> Option<Program> {
+/// Parses a line that stands inside `depth` others. None: it cannot be parsed, or it is longer or more nested than any
+/// honest line.
+pub(super) fn parse(line: &str, depth: usize) -> Option<Program> {
     if line.len() > LONGEST
-        || openers(line) > MOST_OPENERS
+        || openers(line) > MOST_OPENERS.saturating_sub(depth)
         || doublings(line) > MOST_DOUBLINGS
         || has_document(line)
     {

@@ -5,9 +5,11 @@
 //! shell are opened. What is then left, programs with arguments, goes through tables: what a program does with which
 //! options, and what is lost with which path.
 //!
-//! Nothing is run and nothing is read: the answer follows from the text alone. Long, deeply nested or unparsable
+//! Nothing is run and nothing is read: the answer follows from the text alone, within a budget of work (the `budget` module) that
+//! covers all that a line opens; a line that uses it up is refused. Long, deeply nested or unparsable
 //! lines are cut into words and judged by the same tables, without what only a tree can tell.
 
+mod budget;
 mod call;
 mod code;
 mod files;
@@ -24,6 +26,7 @@ mod windows;
 mod word;
 mod wrapper;
 
+use budget::Budget;
 pub use call::Danger;
 
 /// Longer lines are not judged: they are refused.
@@ -62,43 +65,74 @@ pub struct Destructive;
 impl Destructive {
     /// Judges one line, or several.
     pub fn judge(command: &str, shell: Shell) -> Finding {
+        let budget = Budget::default();
         let found = if command.len() > LONGEST {
-            call::danger("unknown-code", "the line is too long to be judged")
+            too_long()
         } else {
             match shell {
-                Shell::Bash => walk::judge(&clean(command)),
-                Shell::Windows => windows::judge(&clean(command)),
+                Shell::Bash => walk::judge(&clean(command), &budget),
+                Shell::Windows => windows::judge(&clean(command), &budget),
             }
         };
-        found.map_or(Finding::Harmless, Finding::Destructive)
+        found.or_else(|| budget.danger()).map_or(Finding::Harmless, Finding::Destructive)
     }
 
     /// Judges a program with its arguments, as it is started without a shell.
     pub fn judge_words(words: Vec<String>, shell: Shell) -> Finding {
-        if shell == Shell::Windows || words.iter().map(String::len).sum::<usize>() > LONGEST {
+        if shell == Shell::Windows || is_long(&words) {
             return Destructive::judge(&words.join(" "), shell);
         }
+        let budget = Budget::default();
         let words = words.iter().map(|word| clean(word)).collect();
-        walk::judge_words(words).map_or(Finding::Harmless, Finding::Destructive)
+        let found = walk::judge_words(words, &budget).or_else(|| budget.danger());
+        found.map_or(Finding::Harmless, Finding::Destructive)
     }
 
     /// The files that a line writes to, changes or deletes, as far as its text tells.
-    pub fn written(command: &str, shell: Shell) -> Vec<String> {
-        match shell {
-            Shell::Bash if command.len() <= LONGEST => walk::written(&clean(command)),
-            Shell::Bash | Shell::Windows => Vec::new(),
+    ///
+    /// # Errors
+    ///
+    /// When the line is too long or too complex to tell.
+    pub fn written(command: &str, shell: Shell) -> Result<Vec<String>, Danger> {
+        let budget = Budget::default();
+        let refused = if command.len() > LONGEST { too_long() } else { None };
+        match (refused, shell) {
+            (Some(refused), _) => Err(refused),
+            (None, Shell::Bash) => {
+                let written = walk::written(&clean(command), &budget);
+                budget.danger().map_or(Ok(written), Err)
+            }
+            (None, Shell::Windows) => Ok(Vec::new()),
         }
     }
 
     /// The same for a program with its arguments.
-    pub fn written_by_words(words: Vec<String>) -> Vec<String> {
-        walk::written_by_words(words.iter().map(|word| clean(word)).collect())
+    ///
+    /// # Errors
+    ///
+    /// As [`Destructive::written`].
+    pub fn written_by_words(words: Vec<String>) -> Result<Vec<String>, Danger> {
+        if is_long(&words) {
+            return Destructive::written(&words.join(" "), Shell::Bash);
+        }
+        let budget = Budget::default();
+        let written = walk::written_by_words(words.iter().map(|word| clean(word)).collect(), &budget);
+        budget.danger().map_or(Ok(written), Err)
     }
 
     /// A path with `.`, `..` and doubled slashes worked out.
     pub fn plain_path(path: &str) -> String {
         target::join(path, ".")
     }
+}
+
+fn too_long() -> Option<Danger> {
+    call::danger("unknown-code", "the line is too long to be judged")
+}
+
+/// Are the words too long, or so many that a blank between them makes them so?
+fn is_long(words: &[String]) -> bool {
+    words.iter().map(|word| word.len().saturating_add(1)).sum::<usize>() > LONGEST
 }
 
 /// Without the signs that stand for something in here.

@@ -1,5 +1,6 @@
 //! What harmless little programs print: a shell that is fed by `echo … | base64 -d` runs what can be read here.
 
+use super::budget::replaced;
 use super::call::{Call, Text, UNKNOWN, base_name};
 use super::walk::Feed;
 use super::word;
@@ -75,6 +76,9 @@ const SETTINGS_WORDS: &[&str] = &[
     "virtualenv-init",
     "--",
 ];
+
+/// Most signs that `tr` compares.
+const MOST_COMPARED: usize = 1 << 20;
 
 /// What a program prints, where that can be told.
 pub(super) fn output(call: &Call<'_>, stdin: &Feed) -> Feed {
@@ -246,6 +250,7 @@ fn edited(call: &Call<'_>) -> Text {
         return if *call.stdin == Text::Remote { Text::Remote } else { Text::Unknown };
     };
     match (call.name, call.operand(0), call.operand(1)) {
+        ("tr", Some(set), _) if set.len().saturating_mul(text.len()) > MOST_COMPARED => Text::Unknown,
         ("tr", Some(set), None) if call.short("d") => {
             Text::Known(text.chars().filter(|c| !set.contains(*c)).collect())
         }
@@ -274,7 +279,11 @@ fn sed(script: &str, text: &str) -> Text {
     let parts: Vec<&str> = chars.as_str().split(mark).collect();
     match parts.as_slice() {
         [from, to, flags] if !from.is_empty() && !from.contains(['\\', '*', '.', '[', '^', '$']) => {
-            Text::Known(if flags.contains('g') { text.replace(from, to) } else { text.replacen(from, to, 1) })
+            if flags.contains('g') {
+                replaced(text, from, to).map_or(Text::Unknown, Text::Known)
+            } else {
+                Text::Known(text.replacen(from, to, 1))
+            }
         }
         _ => Text::Unknown,
     }

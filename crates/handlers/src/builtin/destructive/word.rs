@@ -1,6 +1,7 @@
 //! Shell words: quotes, escapes, variables, substitutions and braces, as far as the line itself tells their value.
 //! What it does not tell is [`UNKNOWN`].
 
+use super::budget::replaced;
 use super::call::UNKNOWN;
 
 /// What a word may ask for while it is expanded.
@@ -11,6 +12,12 @@ pub(super) trait Surroundings {
     fn substitution(&mut self, line: &str) -> Option<String>;
     /// `${name:=value}`.
     fn assign(&mut self, name: &str, value: &str);
+    /// Begins an expansion of so many bytes. False: not any more, and then there is no [`leave`](Self::leave).
+    fn enter(&mut self, bytes: usize) -> bool;
+    /// Ends it.
+    fn leave(&mut self);
+    /// Notes work that was done.
+    fn spend(&mut self, bytes: usize);
 }
 
 /// Most fields one word may become.
@@ -23,8 +30,12 @@ pub(super) fn expand(raw: &str, around: &mut dyn Surroundings) -> Vec<String> {
     if !raw.contains(['\\', '\'', '"', '$', '`', '{', '~']) {
         return vec![raw.to_owned()];
     }
+    if !around.enter(raw.len()) {
+        return vec![UNKNOWN.to_string()];
+    }
     let mut fields = Vec::new();
     for raw in braces(raw) {
+        around.spend(raw.len());
         let mut out = Fields::default();
         let mut scan = Scan { rest: &raw };
         if raw.starts_with('~') {
@@ -37,11 +48,16 @@ pub(super) fn expand(raw: &str, around: &mut dyn Surroundings) -> Vec<String> {
             break;
         }
     }
+    around.spend(fields.iter().map(String::len).sum());
+    around.leave();
     fields
 }
 
 /// Expands to one string, as inside double quotes or in an assignment.
 pub(super) fn expand_whole(raw: &str, around: &mut dyn Surroundings) -> String {
+    if !around.enter(raw.len()) {
+        return UNKNOWN.to_string();
+    }
     let mut out = Fields { whole: true, ..Fields::default() };
     let mut scan = Scan { rest: raw };
     if raw.starts_with('~') {
@@ -49,13 +65,20 @@ pub(super) fn expand_whole(raw: &str, around: &mut dyn Surroundings) -> String {
         scan.next();
     }
     words(&mut scan, &mut out, around, Quote::Bare);
+    around.spend(out.now.len());
+    around.leave();
     out.now
 }
 
 /// Expands the body of a here-document: as in double quotes, but quotes are only characters.
 pub(super) fn expand_document(raw: &str, around: &mut dyn Surroundings) -> String {
+    if !around.enter(raw.len()) {
+        return UNKNOWN.to_string();
+    }
     let mut out = Fields { whole: true, ..Fields::default() };
     words(&mut Scan { rest: raw }, &mut out, around, Quote::Document);
+    around.spend(out.now.len());
+    around.leave();
     out.now
 }
 
@@ -378,7 +401,7 @@ fn edited(value: String, rest: &str) -> Option<String> {
         let (all, pair) = pair.strip_prefix('/').map_or((false, pair), |pair| (true, pair));
         let (from, to) = pair.split_once('/').unwrap_or((pair, ""));
         if plain(from) && plain(to) && !from.is_empty() {
-            return Some(if all { value.replace(from, to) } else { value.replacen(from, to, 1) });
+            return if all { replaced(&value, from, to) } else { Some(value.replacen(from, to, 1)) };
         }
     }
     None

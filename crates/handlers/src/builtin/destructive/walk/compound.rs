@@ -1,5 +1,6 @@
 //! Loops, branches, groups and functions.
 
+use super::super::budget::PARSED;
 use super::super::call::{Text, UNKNOWN, danger};
 use super::super::{word, wrapper};
 use super::{Feed, Walk};
@@ -12,7 +13,9 @@ const MOST_TURNS: usize = 8;
 impl Walk {
     pub(super) fn define(&mut self, function: &FunctionDefinition) {
         let name = function.fname.value.clone();
-        if calls_itself_twice(&function.body.0, &name) {
+        let body = function.body.0.to_string();
+        self.budget.spend(body.len() * PARSED);
+        if calls_itself_twice(&body, &name) {
             self.note(danger(
                 "power",
                 format!("the function `{name}` starts itself again and again (fork bomb)"),
@@ -22,10 +25,21 @@ impl Walk {
     }
 
     pub(super) fn compound(&mut self, compound: &CompoundCommand, stdin: &Feed) -> Text {
+        if self.is_over() {
+            return Text::Unknown;
+        }
+        let Some(_level) = self.budget.enter() else { return Text::Unknown };
+        self.compounds += 1;
+        let out = self.inside(compound, stdin);
+        self.compounds -= 1;
+        out
+    }
+
+    fn inside(&mut self, compound: &CompoundCommand, stdin: &Feed) -> Text {
         match compound {
             CompoundCommand::BraceGroup(group) => self.list(&group.list, stdin),
             CompoundCommand::Subshell(sub) => {
-                let (vars, cwd) = (self.vars.clone(), self.cwd.clone());
+                let Some((vars, cwd)) = self.state() else { return Text::Unknown };
                 let out = self.list(&sub.list, stdin);
                 (self.vars, self.cwd) = (vars, cwd);
                 out
@@ -36,6 +50,9 @@ impl Walk {
                     None => self.args.clone().unwrap_or_default(),
                 };
                 for value in values.iter().take(MOST_TURNS) {
+                    if self.is_over() {
+                        break;
+                    }
                     self.vars.insert(each.variable_name.clone(), value.clone());
                     self.list(&each.body.list, stdin);
                 }
@@ -75,20 +92,22 @@ impl Walk {
 
     /// `while` and `until`.
     fn turns(&mut self, condition: &CompoundList, body: &CompoundList, stdin: &Feed) {
-        let endless = condition.to_string();
-        if matches!(endless.trim().trim_end_matches(';'), "true" | ":") && starts_in_background(body) {
+        let text = condition.to_string();
+        if !self.budget.spend(text.len() * PARSED) {
+            return;
+        }
+        if matches!(text.trim().trim_end_matches(';'), "true" | ":") && starts_in_background(body) {
             self.note(danger("power", "an endless loop that starts programs in the background"));
         }
-        let read = self.reads(condition, stdin);
+        let read = self.reads(&text, stdin);
         self.list(condition, stdin);
         let inner = if read { Feed::of(Text::None) } else { stdin.clone() };
         self.list(body, &inner);
     }
 
     /// `while read -r name`: the names are what the feed lists.
-    pub(super) fn reads(&mut self, condition: &CompoundList, stdin: &Feed) -> bool {
-        let text = condition.to_string();
-        let mut words = text.split_whitespace().skip_while(|word| *word != "read");
+    fn reads(&mut self, condition: &str, stdin: &Feed) -> bool {
+        let mut words = condition.split_whitespace().skip_while(|word| *word != "read");
         if words.next().is_none() {
             return false;
         }
@@ -102,8 +121,7 @@ impl Walk {
 }
 
 /// A body with a pipe or a background job in which the function calls itself.
-fn calls_itself_twice(body: &CompoundCommand, name: &str) -> bool {
-    let text = body.to_string();
+fn calls_itself_twice(text: &str, name: &str) -> bool {
     let calls = text
         .split(|c: char| {
             c.is_whitespace() || matches!(c, ';' | '|' | '&' | '(' | ')' | '{' | '}' | '"' | '`')

@@ -1,8 +1,9 @@
 //! A program with its arguments: opened if it runs others, else put to the tables.
 
+use super::super::budget::{STEP, WORD};
 use super::super::call::{Call, Danger, Text, UNKNOWN, base_name, danger};
 use super::super::{code, files, git, infra, output, sql, system, wrapper};
-use super::{DEEPEST, Feed, MOST_STEPS, REMOTE, Walk};
+use super::{DEEPEST, Feed, REMOTE, Walk};
 use brush_parser::ast::FunctionBody;
 
 /// Programs that write to the files they are given.
@@ -15,6 +16,7 @@ const WRITERS: &[&str] = &[
 impl Walk {
     /// Judges one program, with everything it wraps.
     pub(in crate::builtin::destructive) fn invoke(&mut self, argv: Vec<String>, stdin: &Feed) -> Feed {
+        let Some(_level) = self.budget.enter() else { return Feed::of(Text::Unknown) };
         self.nested += 1;
         let out = self.invoke_nested(argv, stdin);
         self.nested -= 1;
@@ -22,12 +24,15 @@ impl Walk {
     }
 
     pub(super) fn invoke_nested(&mut self, argv: Vec<String>, stdin: &Feed) -> Feed {
-        self.steps += 1;
-        let too_many = self.steps > MOST_STEPS || self.nested > DEEPEST;
-        if too_many {
-            self.note(danger("unknown-code", "more programs in one line than can be judged"));
+        if self.nested > DEEPEST {
+            self.note(danger("unknown-code", "programs inside programs, too deep to be judged"));
+            self.budget.give_up();
         }
-        if self.found.is_some() || too_many {
+        // each word may be a path in the folder
+        let folder = self.cwd().len();
+        let bytes: usize = argv.iter().map(|word| 2 * word.len() + folder + WORD).sum();
+        let work = STEP + bytes + 8 * folder + stdin.text.known().map_or(0, str::len);
+        if self.is_over() || !self.budget.spend(work) {
             return Feed::of(Text::Unknown);
         }
         let argv = command_word(argv);
@@ -53,7 +58,7 @@ impl Walk {
             code::is_interpreter(name) && matches!(self.content(arg), Text::Remote | Text::Known(_))
         }) {
             let content = self.content(path);
-            self.note(code::judge(&Call { name, args: &[], stdin: &content, cwd: &cwd }));
+            self.note(code::judge(&Call { name, args: &[], stdin: &content, cwd: &cwd }, &self.budget));
         }
         let call = Call { name, args, stdin: &stdin.text, cwd: &cwd };
         if self.watches
@@ -63,15 +68,15 @@ impl Walk {
                 .filter(|arg| !arg.starts_with('-'))
                 .for_each(|arg| self.touch(arg.strip_prefix("of=").unwrap_or(arg)));
         }
-        let tables =
-            [unknown_program, files::judge, git::judge, infra::judge, sql::judge, system::judge, code::judge];
-        self.note(tables.iter().find_map(|table| table(&call)));
+        let tables = [unknown_program, files::judge, git::judge, infra::judge, sql::judge, system::judge];
+        let found = tables.iter().find_map(|table| table(&call));
+        self.note(found.or_else(|| code::judge(&call, &self.budget)));
         self.builtin(&call);
         output::output(&call, stdin)
     }
 
     pub(super) fn call(&mut self, body: &FunctionBody, argv: &[String], stdin: &Feed) -> Feed {
-        if self.depth >= DEEPEST {
+        if self.depth >= DEEPEST || self.budget.is_deep() {
             return Feed::of(Text::Unknown);
         }
         self.depth += 1;

@@ -6,47 +6,49 @@ mod invoke;
 mod redirect;
 mod simple;
 
+use super::budget::{Budget, PARSED, STEP};
 use super::call::{Danger, Text, UNKNOWN, danger};
 use super::heredoc::{self, Document};
 use super::{line, target, word};
-use brush_parser::ast::{AndOr, Command, CompoundList, FunctionBody, Pipeline};
+use brush_parser::ast::{AndOr, Command, CompoundList, FunctionBody, Pipeline, Program};
 use std::collections::HashMap;
 use std::rc::Rc;
 
-/// Most programs looked at in one line, with all that it opens.
-const MOST_STEPS: u32 = 4_000;
-
 /// Deepest opening of lines inside lines.
 const DEEPEST: u32 = 24;
+/// Deepest expansions inside expansions.
+const DEEPEST_EXPANSION: u32 = 32;
+/// Most files that are noted.
+const MOST_TOUCHED: usize = 1024;
 
 /// Judges a line.
-pub(super) fn judge(text: &str) -> Option<Danger> {
+pub(super) fn judge(text: &str, budget: &Budget) -> Option<Danger> {
     let compact: String = text.chars().filter(|c| !c.is_whitespace()).take(64).collect();
     if compact.starts_with(":(){:|:&}") {
         return danger("power", "starts itself again and again (fork bomb)");
     }
-    let mut walk = Walk::default();
+    let mut walk = Walk::new(budget);
     walk.line(text, &Text::None);
     walk.found
 }
 
 /// Judges a program with its arguments.
-pub(super) fn judge_words(argv: Vec<String>) -> Option<Danger> {
-    let mut walk = Walk::default();
+pub(super) fn judge_words(argv: Vec<String>, budget: &Budget) -> Option<Danger> {
+    let mut walk = Walk::new(budget);
     walk.invoke(argv, &Feed::of(Text::None));
     walk.found
 }
 
 /// The files that a line writes to, changes or deletes.
-pub(super) fn written(text: &str) -> Vec<String> {
-    let mut walk = Walk { watches: true, ..Walk::default() };
+pub(super) fn written(text: &str, budget: &Budget) -> Vec<String> {
+    let mut walk = Walk { watches: true, ..Walk::new(budget) };
     walk.line(text, &Text::None);
     walk.touched
 }
 
 /// The same for a program with its arguments.
-pub(super) fn written_by_words(argv: Vec<String>) -> Vec<String> {
-    let mut walk = Walk { watches: true, ..Walk::default() };
+pub(super) fn written_by_words(argv: Vec<String>, budget: &Budget) -> Vec<String> {
+    let mut walk = Walk { watches: true, ..Walk::new(budget) };
     walk.invoke(argv, &Feed::of(Text::None));
     walk.touched
 }
@@ -61,6 +63,12 @@ pub(super) struct Feed {
 }
 
 impl Feed {
+    /// Its bytes, as far as they are kept.
+    fn size(&self) -> usize {
+        let listed: usize = self.from.iter().map(|word| word.len() + 24).sum();
+        self.text.known().map_or(0, str::len) + listed
+    }
+
     fn of(text: Text) -> Feed {
         Feed { text, from: Vec::new() }
     }
@@ -78,8 +86,12 @@ pub(super) struct Walk {
     documents: Vec<Document>,
     /// Arguments of the running function.
     args: Option<Vec<String>>,
-    steps: u32,
+    pub(super) budget: Budget,
     depth: u32,
+    /// Groups, branches and loops around this place.
+    compounds: usize,
+    /// Expansions around this place.
+    expansions: u32,
     nested: u32,
     /// Notes files that are written to, instead of dangers.
     watches: bool,
@@ -120,7 +132,7 @@ impl word::Surroundings for Walk {
         if inner.starts_with('<') && !inner.starts_with("<(") {
             return None;
         }
-        let (vars, cwd) = (self.vars.clone(), self.cwd.clone());
+        let (vars, cwd) = self.state()?;
         let out = self.line(line, &Text::None);
         (self.vars, self.cwd) = (vars, cwd);
         match out {
@@ -134,12 +146,46 @@ impl word::Surroundings for Walk {
     fn assign(&mut self, name: &str, value: &str) {
         self.vars.insert(name.to_owned(), value.to_owned());
     }
+
+    fn enter(&mut self, bytes: usize) -> bool {
+        if self.expansions >= DEEPEST_EXPANSION {
+            self.budget.give_up();
+        }
+        let may = self.budget.spend(bytes);
+        if may {
+            self.expansions += 1;
+        }
+        may
+    }
+
+    fn leave(&mut self) {
+        self.expansions -= 1;
+    }
+
+    fn spend(&mut self, bytes: usize) {
+        self.budget.spend(bytes);
+    }
 }
 
 /// Behind [`UNKNOWN`]: the text comes from the network or from a decoder.
 pub(super) const REMOTE: char = '\u{1}';
 
 impl Walk {
+    pub(super) fn new(budget: &Budget) -> Walk {
+        Walk { budget: budget.clone(), ..Walk::default() }
+    }
+
+    /// Is all known that can be?
+    pub(super) fn is_over(&self) -> bool {
+        self.found.is_some() || self.budget.is_spent()
+    }
+
+    /// What a subshell may change without effect. None: the budget is used up.
+    fn state(&self) -> Option<(HashMap<String, String>, Option<String>)> {
+        let size: usize = self.vars.iter().map(|(name, value)| name.len() + value.len() + 64).sum();
+        self.budget.spend(size).then(|| (self.vars.clone(), self.cwd.clone()))
+    }
+
     pub(super) fn cwd(&self) -> &str {
         self.cwd.as_deref().unwrap_or(".")
     }
@@ -152,23 +198,34 @@ impl Walk {
     }
 
     fn touch(&mut self, path: &str) {
-        if self.watches && self.touched.len() < 1024 {
-            self.touched.push(target::join(path, self.cwd()));
+        if !self.watches {
+            return;
         }
+        if self.touched.len() >= MOST_TOUCHED {
+            self.budget.give_up();
+        }
+        self.touched.push(target::join(path, self.cwd()));
     }
 
     /// Walks a text that a shell runs, and tells what it prints.
     pub(super) fn line(&mut self, text: &str, stdin: &Text) -> Text {
-        if self.depth >= DEEPEST || self.steps > MOST_STEPS {
-            self.note(danger("unknown-code", "lines inside lines, too many or too deep to be judged"));
+        if self.depth >= DEEPEST {
+            self.note(danger("unknown-code", "lines inside lines, too deep to be judged"));
+            self.budget.give_up();
+        }
+        if self.is_over() || !self.budget.spend(STEP + text.len() * (1 + heredoc::tries(text) / 8)) {
             return Text::Unknown;
         }
+        let Some(_level) = self.budget.enter() else { return Text::Unknown };
         self.depth += 1;
         let text = &heredoc::take_out(text, &mut self.documents);
-        let out = match line::parse(text) {
+        let out = match self.parse(text) {
             Some(program) => {
                 let mut out = Text::None;
                 for list in &program.complete_commands {
+                    if self.is_over() {
+                        break;
+                    }
                     let more = self.list(list, &Feed::of(stdin.clone()));
                     out = joined(out, more);
                 }
@@ -183,9 +240,18 @@ impl Walk {
         out
     }
 
+    fn parse(&mut self, text: &str) -> Option<Program> {
+        self.budget
+            .spend(text.len().min(line::LONGEST) * PARSED)
+            .then(|| line::parse(text, self.compounds))?
+    }
+
     /// Without a tree: every run of words is judged as a program.
     fn cut(&mut self, text: &str) {
         for words in line::cut(text) {
+            if self.is_over() {
+                return;
+            }
             let start = words.iter().position(|word| !is_keyword(word)).unwrap_or(0);
             let argv: Vec<String> = words.into_iter().skip(start).collect();
             let document = argv.iter().find_map(|word| self.documents.get(heredoc::number(word)?));
@@ -197,13 +263,16 @@ impl Walk {
     fn list(&mut self, list: &CompoundList, stdin: &Feed) -> Text {
         let mut out = Text::None;
         for item in &list.0 {
+            if self.is_over() {
+                break;
+            }
             out = joined(out, self.pipeline(&item.0.first, stdin));
             for more in &item.0.additional {
                 let (AndOr::And(pipeline) | AndOr::Or(pipeline)) = more;
+                if self.is_over() {
+                    break;
+                }
                 out = joined(out, self.pipeline(pipeline, stdin));
-            }
-            if self.found.is_some() {
-                break;
             }
         }
         out
@@ -222,7 +291,7 @@ impl Walk {
             if let Some(before) = before {
                 self.cwd = before;
             }
-            if self.found.is_some() {
+            if self.is_over() {
                 break;
             }
         }
@@ -230,6 +299,10 @@ impl Walk {
     }
 
     fn command(&mut self, command: &Command, stdin: &Feed) -> Feed {
+        // what flows in is copied some times
+        if !self.budget.spend(STEP / 2 + 2 * stdin.size()) {
+            return Feed::of(Text::Unknown);
+        }
         match command {
             Command::Simple(simple) => self.simple(simple, stdin),
             Command::Compound(compound, redirects) => {

@@ -1,5 +1,6 @@
 //! Where a program reads from and writes to, and what the line knows of files.
 
+use super::super::budget::WORD;
 use super::super::call::{Text, base_name};
 use super::super::heredoc::{self, Document};
 use super::super::{files, target, word};
@@ -69,6 +70,9 @@ impl Walk {
     /// Judges the files that output goes into.
     pub(super) fn written(&mut self, writes: &[Write], text: &Text, filler: bool) {
         for write in writes {
+            if !self.budget.spend(4 * (WORD + self.cwd().len() + write.path.len())) {
+                return;
+            }
             self.touch(&write.path);
             let cwd = self.cwd().to_owned();
             self.note(files::write(&write.path, &cwd, write.append, filler));

@@ -7,7 +7,6 @@ use brush_parser::ast::{AssignmentName, AssignmentValue, CommandPrefixOrSuffixIt
 
 impl Walk {
     pub(super) fn simple(&mut self, simple: &SimpleCommand, stdin: &Feed) -> Feed {
-        self.steps += 1;
         let mut stdin = stdin.clone();
         let mut writes = Vec::new();
         let mut sets = Vec::new();
@@ -17,6 +16,9 @@ impl Walk {
         items.extend(&word);
         items.extend(simple.suffix.iter().flat_map(|suffix| &suffix.0));
         for item in items {
+            if self.is_over() {
+                return Feed::of(Text::Unknown);
+            }
             match item {
                 Item::IoRedirect(redirect) => self.redirect(redirect, &mut stdin, &mut writes),
                 Item::Word(word) => argv.extend(word::expand(&word.value, self)),

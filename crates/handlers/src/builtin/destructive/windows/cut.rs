@@ -69,7 +69,9 @@ pub(super) fn cut(text: &str, depth: u32) -> Vec<Command> {
 /// Without the words that may stand before a command; its name in lower case, without folder and `.exe`.
 fn trimmed(command: Command) -> Option<Command> {
     let mut words = command.words;
+    let mut skipped = 0;
     loop {
+        let words = words.get(skipped..)?;
         let first = words.first()?.to_ascii_lowercase();
         let skip = match first.as_str() {
             "do" | "else" | "@echo" | "&" | "." | "try" | "finally" | "then" | "return" | "not" | "@"
@@ -85,8 +87,9 @@ fn trimmed(command: Command) -> Option<Command> {
         if words.len() <= skip {
             return None;
         }
-        words.drain(..skip);
+        skipped += skip;
     }
+    words.drain(..skipped);
     let first = words.first_mut()?;
     let lower = first.trim_start_matches('@').to_ascii_lowercase();
     let name = if lower.contains(":/") || lower.contains(":\\") || lower.starts_with('.') {

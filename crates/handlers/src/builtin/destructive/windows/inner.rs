@@ -69,16 +69,17 @@ impl Seen<'_> {
             }
             _ => return None,
         };
-        (!line.trim().is_empty()).then(|| judge_at(&line, self.depth + 1)).flatten()
+        (!line.trim().is_empty()).then(|| judge_at(&line, self.depth + 1, self.budget)).flatten()
     }
 
     pub(super) fn expression(&self, text: &str) -> Option<Danger> {
         if let Some(from) = self.from
             && matches!(from.words.first().map(String::as_str), Some("echo" | "write-output"))
         {
-            return judge_at(&from.words.get(1..).unwrap_or_default().join(" "), self.depth + 1);
+            return judge_at(&from.words.get(1..).unwrap_or_default().join(" "), self.depth + 1, self.budget);
         }
-        judge_at(text, self.depth + 1).or_else(|| danger("unknown-code", "runs text that is not known"))
+        judge_at(text, self.depth + 1, self.budget)
+            .or_else(|| danger("unknown-code", "runs text that is not known"))
     }
 
     /// Programs that are the same everywhere.
@@ -116,7 +117,7 @@ impl Seen<'_> {
         }
         let argv: Vec<String> =
             [self.name.to_owned()].into_iter().chain(self.words.iter().cloned()).collect();
-        let mut walk = Walk::default();
+        let mut walk = Walk::new(self.budget);
         walk.invoke(argv, &Feed { text: Text::None, from: Vec::new() });
         walk.found
     }

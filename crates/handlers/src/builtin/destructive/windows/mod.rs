@@ -7,6 +7,7 @@ mod inner;
 mod system;
 mod words;
 
+use super::budget::{Budget, PARSED, STEP, WORD};
 use super::call::{Danger, danger};
 use cut::{cut, unquoted};
 
@@ -14,14 +15,18 @@ use cut::{cut, unquoted};
 const DEEPEST: u32 = 6;
 
 /// Judges a line.
-pub(super) fn judge(text: &str) -> Option<Danger> {
-    judge_at(text, 0)
+pub(super) fn judge(text: &str, budget: &Budget) -> Option<Danger> {
+    judge_at(text, 0, budget)
 }
 
-fn judge_at(text: &str, depth: u32) -> Option<Danger> {
+fn judge_at(text: &str, depth: u32, budget: &Budget) -> Option<Danger> {
     if depth > DEEPEST {
         return danger("unknown-code", "lines inside lines, too deep to be judged");
     }
+    if !budget.spend(text.len() * PARSED / 4) {
+        return None;
+    }
+    let _level = budget.enter()?;
     let lower = text.to_ascii_lowercase();
     let deletes = [
         ("]::delete", "deletes files"),
@@ -39,7 +44,12 @@ fn judge_at(text: &str, depth: u32) -> Option<Danger> {
             from: from.as_ref(),
             folder: &folder,
             depth,
+            budget,
         };
+        let bytes: usize = seen.words.iter().map(|word| 2 * word.len() + WORD).sum();
+        if !budget.spend(STEP / 2 + bytes + folder.len()) {
+            return None;
+        }
         if let Some(found) = seen.judge() {
             return Some(found);
         }
@@ -79,6 +89,7 @@ struct Seen<'a> {
     from: Option<&'a Command>,
     folder: &'a str,
     depth: u32,
+    budget: &'a Budget,
 }
 
 fn is_lister(name: &str) -> bool {

@@ -1,5 +1,6 @@
 //! Programs that run another one for each of many things.
 
+use super::super::budget::replaced;
 use super::super::call::{Call, Text, base_name, danger};
 use super::super::target;
 use super::super::walk::{Feed, Walk};
@@ -21,14 +22,12 @@ impl Walk {
         if name == "parallel" && inner.len() <= 1 {
             let line = inner.first().cloned().unwrap_or_default();
             for target in targets.iter().take(8) {
-                self.line(
-                    &if line.contains("{}") {
-                        line.replace("{}", target)
-                    } else {
-                        format!("{line} {target}")
-                    },
-                    &Text::None,
-                );
+                let line = if line.contains("{}") {
+                    self.fill(&line, "{}", target)
+                } else {
+                    format!("{line} {target}")
+                };
+                self.line(&line, &Text::None);
             }
             return Feed { text: Text::Unknown, from: Vec::new() };
         }
@@ -37,7 +36,7 @@ impl Walk {
         match mark {
             Some(mark) => {
                 for target in targets.iter().take(8) {
-                    let argv: Vec<String> = inner.iter().map(|arg| arg.replace(&mark, target)).collect();
+                    let argv: Vec<String> = inner.iter().map(|arg| self.fill(arg, &mark, target)).collect();
                     self.invoke(argv, &Feed { text: Text::None, from: Vec::new() });
                 }
             }
@@ -54,6 +53,19 @@ impl Walk {
             }
         }
         Feed { text: Text::Unknown, from: Vec::new() }
+    }
+
+    /// A word with the target in it. What gets too long is not made.
+    fn fill(&self, word: &str, mark: &str, target: &str) -> String {
+        if self.is_over() {
+            return String::new();
+        }
+        let Some(filled) = replaced(word, mark, target) else {
+            self.budget.give_up();
+            return String::new();
+        };
+        self.budget.spend(filled.len());
+        filled
     }
 
     pub(super) fn find(&mut self, args: &[String]) -> Feed {
@@ -73,7 +85,7 @@ impl Walk {
                     let inner: Vec<&String> =
                         rest.by_ref().take_while(|arg| !matches!(arg.as_str(), ";" | "+")).collect();
                     for target in &targets {
-                        let argv = inner.iter().map(|arg| arg.replace("{}", target)).collect();
+                        let argv = inner.iter().map(|arg| self.fill(arg, "{}", target)).collect();
                         self.invoke(argv, &Feed { text: Text::None, from: Vec::new() });
                     }
                 }
@@ -96,7 +108,7 @@ impl Walk {
         let target = fd_target(own);
         let inner = inner.get(1..)?;
         let has_mark = inner.iter().any(|arg| arg.contains('{'));
-        let mut argv: Vec<String> = inner.iter().map(|arg| arg.replace("{}", &target)).collect();
+        let mut argv: Vec<String> = inner.iter().map(|arg| self.fill(arg, "{}", &target)).collect();
         if !has_mark {
             argv.push(target);
         }

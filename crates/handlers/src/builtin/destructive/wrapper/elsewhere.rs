@@ -72,7 +72,8 @@ impl Walk {
             self.note(danger("unknown-code", "runs code that the line does not show"));
         }
         let line = args.get(at.map_or(0, |at| at + 1)..).unwrap_or_default().join(" ");
-        self.note(windows::judge(&line));
+        let found = windows::judge(&line, &self.budget);
+        self.note(found);
         Feed { text: Text::Unknown, from: Vec::new() }
     }
 
