@@ -100,6 +100,15 @@ fn run() -> Result<(), Box<dyn std::error::Error>> {
         "engine alone, in this process    {in_engine:>8.1} us, of which the next clean state {restore:.1} us"
     )?;
 
+    throughput(&dispatcher, &around)
+}
+
+/// How many decisions a second several callers get.
+fn throughput(
+    dispatcher: &Arc<Dispatcher>,
+    around: &Arc<Surroundings>,
+) -> Result<(), Box<dyn std::error::Error>> {
+    let mut out = io::stdout();
     for callers in [1, 2, 4, 16] {
         let threads = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
         let began = Instant::now();

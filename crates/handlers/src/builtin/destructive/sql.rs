@@ -79,6 +79,35 @@ pub(super) fn judge(call: &Call<'_>) -> Option<Danger> {
     }
 }
 
+/// Tasks of frameworks that empty or drop a database.
+const TASKS: &[&str] = &[
+    "db:drop",
+    "db:reset",
+    "db:purge",
+    "db:wipe",
+    "db:drop:all",
+    "db:schema:load",
+    "db:migrate:reset",
+    "db:clean",
+    "migrate:fresh",
+    "migrate:reset",
+    "migrate:refresh",
+    "schema:drop",
+    "ecto.drop",
+    "ecto.reset",
+    "doctrine:database:drop",
+    "doctrine:schema:drop",
+    "doctrine:mongodb:schema:drop",
+    "db:seed:replant",
+    "db:truncate_all",
+    "schema:fresh",
+    "db:fresh",
+    "migration:fresh",
+    "db:migrate:undo:all",
+    "database:drop",
+    "orm:schema-tool:drop",
+];
+
 /// `manage.py flush`, `rails db:drop`, `artisan migrate:fresh`…
 fn framework(call: &Call<'_>, first: &str) -> Option<Danger> {
     let words: Vec<&str> = call.operands().collect();
@@ -86,36 +115,7 @@ fn framework(call: &Call<'_>, first: &str) -> Option<Danger> {
     let pair = |a: &str, b: &str| words.windows(2).any(|pair| pair == [a, b]);
     let django =
         words.iter().chain([&call.name]).any(|word| word.ends_with("manage.py") || *word == "django-admin");
-    let task = |word: &&str| {
-        matches!(
-            *word,
-            "db:drop"
-                | "db:reset"
-                | "db:purge"
-                | "db:wipe"
-                | "db:drop:all"
-                | "db:schema:load"
-                | "db:migrate:reset"
-                | "db:clean"
-                | "migrate:fresh"
-                | "migrate:reset"
-                | "migrate:refresh"
-                | "schema:drop"
-                | "ecto.drop"
-                | "ecto.reset"
-                | "doctrine:database:drop"
-                | "doctrine:schema:drop"
-                | "doctrine:mongodb:schema:drop"
-                | "db:seed:replant"
-                | "db:truncate_all"
-                | "schema:fresh"
-                | "db:fresh"
-                | "migration:fresh"
-                | "db:migrate:undo:all"
-                | "database:drop"
-                | "orm:schema-tool:drop"
-        )
-    };
+    let task = |word: &&str| TASKS.contains(word);
     let bad = match call.name {
         "rails" | "rake" | "artisan" | "php" | "mix" | "sequelize" | "sequelize-cli" | "typeorm"
         | "bin/rails" | "console" | "npm" | "yarn" | "pnpm" | "node" | "ts-node" | "mikro-orm" | "adonis"

@@ -319,6 +319,45 @@ fn users(call: &Call<'_>) -> Option<Danger> {
     danger("system", format!("`{}` takes access or keys away", call.name)).filter(|_| gone)
 }
 
+/// Packages without which the machine does not start, let in, or watch itself.
+const VITAL: &[&str] = &[
+    "*",
+    "coreutils",
+    "bash",
+    "libc6",
+    "glibc",
+    "systemd",
+    "openssh-server",
+    "sudo",
+    "apt",
+    "dpkg",
+    "python3",
+    "kernel",
+    "base",
+    "util-linux",
+    "grub-pc",
+    "grub2",
+    "init",
+    "login",
+    "network-manager",
+    "linux-base",
+    "rpm",
+    "pacman",
+    "perl-base",
+    "openssl",
+    "base-files",
+    "linux",
+    "auditd",
+    "apparmor",
+    "selinux-policy",
+    "falco",
+    "ufw",
+    "yum",
+    "dnf",
+    "e2fsprogs",
+    "libsystemd0",
+];
+
 fn packages(call: &Call<'_>) -> Option<Danger> {
     if call.any(&["-s", "--simulate", "--assumeno", "--just-print"]) {
         return None;
@@ -326,43 +365,8 @@ fn packages(call: &Call<'_>) -> Option<Danger> {
     let words: Vec<&str> = call.operands().collect();
     let vital = |name: &&str| {
         let name = name.split(['=', ':']).next().unwrap_or(name);
-        matches!(
-            name,
-            "*" | "coreutils"
-                | "bash"
-                | "libc6"
-                | "glibc"
-                | "systemd"
-                | "openssh-server"
-                | "sudo"
-                | "apt"
-                | "dpkg"
-                | "python3"
-                | "kernel"
-                | "base"
-                | "util-linux"
-                | "grub-pc"
-                | "grub2"
-                | "init"
-                | "login"
-                | "network-manager"
-                | "linux-base"
-                | "rpm"
-                | "pacman"
-                | "perl-base"
-                | "openssl"
-                | "base-files"
-                | "linux"
-                | "auditd"
-                | "apparmor"
-                | "selinux-policy"
-                | "falco"
-                | "ufw"
-                | "yum"
-                | "dnf"
-                | "e2fsprogs"
-                | "libsystemd0"
-        ) || name.starts_with("linux-image")
+        VITAL.contains(&name)
+            || name.starts_with("linux-image")
             || name.contains('*')
             || name.contains(UNKNOWN)
             || name == "kernel-core"
