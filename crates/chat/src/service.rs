@@ -288,6 +288,8 @@ impl Inner {
                     };
                     self.tell_observers(sink, ChatEvent::Queued { hook: &hook, message: &message });
                 }
+                // chunks are shown as they come: what was shown cannot be changed, only withdrawn
+                EffectKind::Redact { .. } => wishes.interrupt = Some((hook.to_string(), false)),
                 EffectKind::Interrupt { resend } => {
                     self.tell_observers(sink, ChatEvent::Interrupt { hook: &hook, resend });
                     let (_, wanted) = wishes.interrupt.get_or_insert_with(|| (hook.to_string(), resend));

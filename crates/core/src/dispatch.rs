@@ -13,6 +13,7 @@ use crate::word::Word;
 use arc_swap::ArcSwap;
 use serde_json::{Map, Value};
 use std::borrow::Cow;
+use std::ops::Range;
 use std::sync::Arc;
 
 /// Holds the current set of hooks and tells them what happens. Shared by all sessions of a door.
@@ -86,12 +87,16 @@ impl Dispatcher {
     }
 
     fn chunk(&self, session: &mut Session, chunk: Chunk<'_>, effects: &mut Vec<Effect>) {
+        if session.response.as_ref().is_some_and(|response| response.finished) {
+            session.response = None;
+        }
         let response = session.response.get_or_insert_with(|| Response::new(self.set.load_full()));
         response.learn(&chunk);
         if let Some((channel, text)) = channel_of(&chunk) {
             response.push(channel, text, &mut session.found);
             // nearly all chunks end here
             if session.found.is_empty() && response.set.chunk(chunk.kind()).plain.is_empty() {
+                response.settle(channel);
                 return;
             }
         }
@@ -101,13 +106,14 @@ impl Dispatcher {
             // the texts are complete only now: what `$` waited for fires first, each on its own channel
             for channel in response.channels() {
                 response.finish(channel, &mut found);
-                fire_chunk(&response, empty_chunk(channel), &mut found, false, session, effects);
+                fire_chunk(&mut response, empty_chunk(channel), &mut found, false, session, effects);
             }
-            fire_chunk(&response, chunk, &mut found, true, session, effects);
+            fire_chunk(&mut response, chunk, &mut found, true, session, effects);
+            response.finished = true;
         } else {
-            fire_chunk(&response, chunk, &mut found, true, session, effects);
-            session.response = Some(response);
+            fire_chunk(&mut response, chunk, &mut found, true, session, effects);
         }
+        session.response = Some(response);
         session.found = found;
     }
 }
@@ -115,17 +121,38 @@ impl Dispatcher {
 /// Fires the hooks of one chunk in run order: those whose pattern was just found and, where the chunk is one
 /// that the model sent, those without a pattern.
 fn fire_chunk(
-    response: &Response,
+    response: &mut Response,
     chunk: Chunk<'_>,
     found: &mut Vec<Found>,
     sent: bool,
     session: &mut Session,
     effects: &mut Vec<Effect>,
 ) {
+    let channel = channel_of(&chunk).map(|(channel, _)| channel);
+    let replaced = fire_found(response, chunk, found, sent, session, effects);
+    let Some(channel) = channel else { return };
+    for (slot, spans, with) in replaced {
+        response.redact(channel, slot, spans, with);
+    }
+    response.settle(channel);
+}
+
+/// A hook that wants what it found replaced: which, where (if it knows) and with what.
+type Replaced = (Slot, Vec<Range<u64>>, String);
+
+fn fire_found(
+    response: &Response,
+    chunk: Chunk<'_>,
+    found: &mut Vec<Found>,
+    sent: bool,
+    session: &mut Session,
+    effects: &mut Vec<Effect>,
+) -> Vec<Replaced> {
+    let mut replaced = Vec::new();
     let hooks = response.set.chunk(chunk.kind());
     let plain: &[Slot] = if sent { &hooks.plain } else { &[] };
     if plain.is_empty() && found.is_empty() {
-        return;
+        return replaced;
     }
     let call_id = match chunk {
         Chunk::ToolCallDelta { index, id, .. } => id.or_else(|| response.call_id(index)),
@@ -136,14 +163,22 @@ fn fire_chunk(
         for slot in plain {
             fire(&response.set, *slot, session, event, |_| None, effects);
         }
-        return;
+        return replaced;
     }
-    let mut due: Vec<(Slot, Option<String>)> = plain.iter().map(|slot| (*slot, None)).collect();
-    due.extend(found.drain(..).map(|found| (found.slot, Some(found.matched))));
-    due.sort_by_key(|(slot, _)| *slot);
-    for (slot, matched) in due {
+    let mut due: Vec<(Slot, Option<String>, Vec<Range<u64>>)> =
+        plain.iter().map(|slot| (*slot, None, Vec::new())).collect();
+    due.extend(found.drain(..).map(|found| (found.slot, Some(found.matched), found.spans)));
+    due.sort_by_key(|(slot, _, _)| *slot);
+    for (slot, matched, spans) in due {
+        let before = effects.len();
         fire(&response.set, slot, session, event, |_| matched.map(Cow::Owned), effects);
+        let wish = effects.get(before..).unwrap_or_default().iter().find_map(|effect| match &effect.kind {
+            EffectKind::Redact { with } => Some(with.clone()),
+            _ => None,
+        });
+        replaced.extend(wish.map(|with| (slot, spans, with)));
     }
+    replaced
 }
 
 /// Counts the firing and runs the hook's actions.

@@ -56,6 +56,13 @@ pub enum EffectKind {
     },
     /// Ask again once the current response is complete.
     Resend,
+    /// Let the matched text not reach the reader: this stands in its place. Which text that is, the door asks the
+    /// session ([`Session::take_redactions`](crate::session::Session::take_redactions)); a door that has shown the
+    /// text already can only drop the response.
+    Redact {
+        /// What stands in its place.
+        with: String,
+    },
     /// Do not run the tool; only before one runs.
     Block {
         /// For the model and the user.

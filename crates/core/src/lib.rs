@@ -26,6 +26,7 @@ pub mod template;
 
 pub mod dispatch;
 pub mod effect;
+pub mod reading;
 pub mod scan;
 pub mod session;
 pub mod set;

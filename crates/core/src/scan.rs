@@ -2,6 +2,7 @@
 //! file has no word for it.
 
 use std::fmt::Debug;
+use std::ops::Range;
 
 /// What to look for. Shared by all texts.
 pub trait Scan: Send + Sync + Debug {
@@ -9,10 +10,23 @@ pub trait Scan: Send + Sync + Debug {
     fn begin(&self) -> Box<dyn Scanning>;
 }
 
+/// Something that was found.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Find {
+    /// What it is, such as `github_token`; never the found text itself.
+    pub name: &'static str,
+    /// Where, in bytes of the text from its beginning.
+    pub span: Range<u64>,
+}
+
 /// One text on its way. Its memory is bounded, however long the text is.
 pub trait Scanning: Send + Debug {
-    /// Takes the next piece and adds the names of what is certain by now, never the found text itself.
-    fn push(&mut self, piece: &str, found: &mut Vec<String>);
+    /// Takes the next piece and adds what is certain by now.
+    fn push(&mut self, piece: &str, found: &mut Vec<Find>);
     /// Takes the end of the text.
-    fn finish(&mut self, found: &mut Vec<String>);
+    fn finish(&mut self, found: &mut Vec<Find>);
+    /// The place, in bytes of the text from its beginning, before which nothing belongs to a later find.
+    fn clear(&self) -> u64;
+    /// Calls everything clear that came so far, whatever it may become.
+    fn give_way(&mut self);
 }

@@ -1,10 +1,10 @@
 //! What the engine remembers of one session: how often hooks fired, and the text of the answer so far.
 
 use crate::event::{Chunk, ChunkKind};
-use crate::pattern::{Hit, StreamCursor};
-use crate::scan::Scanning;
-use crate::set::{ChunkHooks, HookSet, Slot};
+use crate::reading::{Reading, Redaction};
+use crate::set::{HookSet, Slot};
 use std::collections::{BTreeMap, HashMap};
+use std::ops::Range;
 use std::sync::Arc;
 
 /// One conversation, as far as hooks are concerned. A door holds one for each; no two share anything.
@@ -23,7 +23,13 @@ pub(crate) struct Response {
     content: Option<Reading>,
     reasoning: Option<Reading>,
     calls: BTreeMap<u32, Call>,
+    /// Its end was told: the next chunk begins another.
+    pub(crate) finished: bool,
 }
+
+/// The state of one answer, for a door that reads several at once in one session: see [`Session::swap`].
+#[derive(Debug, Default)]
+pub struct Answer(Option<Response>);
 
 #[derive(Debug, Default)]
 struct Call {
@@ -31,31 +37,29 @@ struct Call {
     reading: Option<Reading>,
 }
 
-/// How far the text of a channel has been read.
-#[derive(Debug)]
-struct Reading {
-    patterns: Option<StreamCursor>,
-    hits: Vec<Hit>,
-    scans: Vec<(Slot, Box<dyn Scanning>)>,
-}
-
 /// A hook that found something in a channel's text.
 #[derive(Debug)]
 pub(crate) struct Found {
     pub(crate) slot: Slot,
     pub(crate) matched: String,
+    /// Where; only a scan knows.
+    pub(crate) spans: Vec<Range<u64>>,
 }
 
 /// The name of a channel of an answer; each is a text of its own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Channel {
+pub enum Channel {
+    /// The text of the answer.
     Content,
+    /// The model's thoughts.
     Reasoning,
+    /// The arguments of a tool call, by its index.
     Call(u32),
 }
 
 impl Channel {
-    pub(crate) fn kind(self) -> ChunkKind {
+    /// The type of the channel's chunks.
+    pub fn kind(self) -> ChunkKind {
         match self {
             Channel::Content => ChunkKind::Content,
             Channel::Reasoning => ChunkKind::Reasoning,
@@ -75,6 +79,35 @@ impl Session {
         self.response = None;
     }
 
+    /// Puts another answer in the place of the one that is arriving, and that into `answer`. A door that reads several
+    /// answers at once (choices of one request, requests side by side) swaps before and after each chunk; what hooks
+    /// count is shared.
+    pub fn swap(&mut self, answer: &mut Answer) {
+        std::mem::swap(&mut self.response, &mut answer.0);
+    }
+
+    /// The place in a channel's text, in bytes from its beginning, before which no guarding hook (one that interrupts or
+    /// redacts) can want anything back: the door may pass it on. [`u64::MAX`] where no such hook listens.
+    pub fn clear(&self, channel: Channel) -> u64 {
+        let Some(response) = &self.response else { return u64::MAX };
+        response.reading(channel).map_or(u64::MAX, Reading::clear)
+    }
+
+    /// What is to be replaced in a channel's text, in order and without overlaps. Each is given once, before the place
+    /// that it ends at is [`clear`](Session::clear) for the first time.
+    pub fn take_redactions(&mut self, channel: Channel) -> Vec<Redaction> {
+        let reading = self.response.as_mut().and_then(|response| response.reading_mut(channel));
+        reading.map(Reading::take_redactions).unwrap_or_default()
+    }
+
+    /// Calls clear what is held of a channel, whatever it may become: the door's limit is reached, and the operator
+    /// wants it passed on then.
+    pub fn give_way(&mut self, channel: Channel) {
+        if let Some(reading) = self.response.as_mut().and_then(|response| response.reading_mut(channel)) {
+            reading.give_way();
+        }
+    }
+
     /// Counts a firing. False: the hook has used up its firings and stays silent.
     pub(crate) fn count(&mut self, key: &Arc<str>, max: Option<u64>) -> bool {
         let Some(max) = max else { return true };
@@ -89,7 +122,7 @@ impl Session {
 
 impl Response {
     pub(crate) fn new(set: Arc<HookSet>) -> Response {
-        Response { set, content: None, reasoning: None, calls: BTreeMap::new() }
+        Response { set, content: None, reasoning: None, calls: BTreeMap::new(), finished: false }
     }
 
     /// Notes the id of a tool call when a chunk brings it.
@@ -118,28 +151,49 @@ impl Response {
             Channel::Reasoning => &mut self.reasoning,
             Channel::Call(index) => &mut self.calls.entry(index).or_default().reading,
         };
-        let reading = reading.get_or_insert_with(|| Reading::begin(hooks));
-        if let (Some(patterns), Some(cursor)) = (&hooks.patterns, &mut reading.patterns) {
-            cursor.push(&patterns.set, text, &mut reading.hits);
-            patterns.name(&mut reading.hits, found);
-        }
-        reading.scan(|scanning, names| scanning.push(text, names), found);
+        reading.get_or_insert_with(|| Reading::begin(hooks)).push(hooks, text, found);
     }
 
     /// Tells the patterns and scans of a channel that its text is complete.
     pub(crate) fn finish(&mut self, channel: Channel, found: &mut Vec<Found>) {
-        let hooks = self.set.chunk(channel.kind());
-        let reading = match channel {
-            Channel::Content => self.content.take(),
-            Channel::Reasoning => self.reasoning.take(),
-            Channel::Call(index) => self.calls.get_mut(&index).and_then(|call| call.reading.take()),
-        };
-        let Some(mut reading) = reading else { return };
-        if let (Some(patterns), Some(cursor)) = (&hooks.patterns, &mut reading.patterns) {
-            cursor.finish(&patterns.set, &mut reading.hits);
-            patterns.name(&mut reading.hits, found);
+        let set = Arc::clone(&self.set);
+        if let Some(reading) = self.reading_mut(channel) {
+            reading.finish(set.chunk(channel.kind()), found);
         }
-        reading.scan(|scanning, names| scanning.finish(names), found);
+    }
+
+    /// Notes that a hook wants what it found in a channel replaced.
+    pub(crate) fn redact(&mut self, channel: Channel, slot: Slot, spans: Vec<Range<u64>>, with: String) {
+        if let Some(reading) = self.reading_mut(channel) {
+            reading.redact(slot, spans, with);
+        }
+    }
+
+    /// Works out the replacements in what has become clear.
+    pub(crate) fn settle(&mut self, channel: Channel) {
+        if self.set.chunk(channel.kind()).holds.is_none() {
+            return;
+        }
+        let set = Arc::clone(&self.set);
+        if let Some(reading) = self.reading_mut(channel) {
+            reading.settle(&set);
+        }
+    }
+
+    fn reading(&self, channel: Channel) -> Option<&Reading> {
+        match channel {
+            Channel::Content => self.content.as_ref(),
+            Channel::Reasoning => self.reasoning.as_ref(),
+            Channel::Call(index) => self.calls.get(&index)?.reading.as_ref(),
+        }
+    }
+
+    fn reading_mut(&mut self, channel: Channel) -> Option<&mut Reading> {
+        match channel {
+            Channel::Content => self.content.as_mut(),
+            Channel::Reasoning => self.reasoning.as_mut(),
+            Channel::Call(index) => self.calls.get_mut(&index)?.reading.as_mut(),
+        }
     }
 
     /// The channels that have a text, in the order in which they end.
@@ -151,26 +205,5 @@ impl Response {
             .chain(self.content.iter().map(|_| Channel::Content))
             .chain(calls.map(|(index, _)| Channel::Call(*index)))
             .collect()
-    }
-}
-
-impl Reading {
-    fn begin(hooks: &ChunkHooks) -> Reading {
-        Reading {
-            patterns: hooks.patterns.as_ref().map(|patterns| patterns.set.cursor()),
-            hits: Vec::new(),
-            scans: hooks.scans.iter().map(|(slot, scan)| (*slot, scan.begin())).collect(),
-        }
-    }
-
-    /// Lets all scans look; a hook fires once, whatever it found.
-    fn scan(&mut self, look: impl Fn(&mut dyn Scanning, &mut Vec<String>), found: &mut Vec<Found>) {
-        for (slot, scanning) in &mut self.scans {
-            let mut names = Vec::new();
-            look(scanning.as_mut(), &mut names);
-            if !names.is_empty() {
-                found.push(Found { slot: *slot, matched: names.join(", ") });
-            }
-        }
     }
 }

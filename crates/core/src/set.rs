@@ -6,8 +6,8 @@
 use crate::define::Problem;
 use crate::event::{ChunkKind, Role, ToolMoment};
 use crate::facts::{Facts, Head};
-use crate::hook::{Hook, HookListing, Listens, Reach};
-use crate::pattern::{Hit, Pattern, PatternError, StreamSet, TextSet};
+use crate::hook::{Hook, HookListing, Listens, Reach, Work};
+use crate::pattern::{Hit, HoldSet, Pattern, PatternError, StreamSet, TextSet};
 use crate::point::Point;
 use crate::scan::Scan;
 use crate::session::Found;
@@ -66,7 +66,18 @@ pub(crate) struct ChunkHooks {
     /// Those with one. Types with the same hooks share the set.
     pub(crate) patterns: Option<Arc<StreamPatterns>>,
     /// Those that scan.
-    pub(crate) scans: Vec<(Slot, Arc<dyn Scan>)>,
+    pub(crate) scans: Vec<ScanHook>,
+    /// The patterns of those that keep what they find from the reader.
+    pub(crate) holds: Option<HoldSet>,
+}
+
+/// A hook that scans.
+#[derive(Debug)]
+pub(crate) struct ScanHook {
+    pub(crate) slot: Slot,
+    pub(crate) scan: Arc<dyn Scan>,
+    /// It keeps what it finds from the reader.
+    pub(crate) holds: bool,
 }
 
 /// The patterns of a channel, and whose they are.
@@ -97,7 +108,11 @@ impl HookSet {
         set.message_patterns = TextPatterns::new(&hooks, patterned.messages)?;
         let mut made: Vec<Arc<StreamPatterns>> = Vec::new();
         for (index, slots) in set.chunks.iter_mut().zip(patterned.chunks) {
+            index.holds = held(&hooks, &slots)?;
             index.patterns = StreamPatterns::shared(&hooks, slots, &mut made)?;
+            for scan in &mut index.scans {
+                scan.holds = keeps_back(&hooks, scan.slot);
+            }
         }
         for (index, slots) in set.tools.iter_mut().zip(patterned.tools) {
             index.patterns = TextPatterns::new(&hooks, slots)?;
@@ -133,7 +148,7 @@ impl HookSet {
             Listens::Scan { kinds, scan } => {
                 let lists = self.chunks.iter_mut().zip(ChunkKind::ALL);
                 for (hooks, _) in lists.filter(|(_, (_, kind))| kinds.contains(*kind)) {
-                    hooks.scans.push((slot, scan.clone()));
+                    hooks.scans.push(ScanHook { slot, scan: scan.clone(), holds: false });
                 }
             }
             Listens::Tool { moment, names, regex } => {
@@ -209,6 +224,23 @@ impl HookSet {
             ChunkKind::ToolCallDelta => tool_call_delta,
             ChunkKind::Finish => finish,
         }
+    }
+
+    /// Whether some hook looks at chunks of this type.
+    pub fn listens_to_chunks(&self, kind: ChunkKind) -> bool {
+        let hooks = self.chunk(kind);
+        !hooks.plain.is_empty() || hooks.patterns.is_some() || !hooks.scans.is_empty()
+    }
+
+    /// Whether some hook looks at tools at this moment of their run, as JSON hooks do.
+    pub fn listens_to_tools(&self, moment: ToolMoment) -> bool {
+        let index = self.tools.get(moment as usize);
+        index.is_some_and(|at| !at.any.is_empty() || !at.by_name.is_empty() || at.patterns.is_some())
+    }
+
+    /// Whether some hook looks at messages, as JSON hooks do.
+    pub fn listens_to_messages(&self) -> bool {
+        self.message_patterns.is_some() || self.messages.iter().any(|slots| !slots.is_empty())
     }
 
     /// The hooks that a message concerns, in run order.
@@ -341,7 +373,11 @@ impl StreamPatterns {
     /// Says whose patterns were found.
     pub(crate) fn name(&self, hits: &mut Vec<Hit>, found: &mut Vec<Found>) {
         found.extend(hits.drain(..).filter_map(|hit| {
-            self.slots.get(hit.pattern).map(|slot| Found { slot: *slot, matched: hit.matched })
+            self.slots.get(hit.pattern).map(|slot| Found {
+                slot: *slot,
+                matched: hit.matched,
+                spans: Vec::new(),
+            })
         }));
     }
 }
@@ -370,6 +406,20 @@ fn plain_names(source: &str) -> Option<Vec<String>> {
 fn patterns_of<'a>(hooks: &'a [Hook], slots: &[Slot]) -> Vec<&'a Pattern> {
     let hook = |slot: &Slot| hooks.get(usize::try_from(*slot).ok()?);
     slots.iter().filter_map(|slot| hook(slot)?.listens.pattern()).collect()
+}
+
+/// The patterns of the hooks among these that keep what they find from the reader.
+fn held(hooks: &[Hook], slots: &[Slot]) -> Result<Option<HoldSet>, Box<Problem>> {
+    let slots: Vec<Slot> = slots.iter().copied().filter(|slot| keeps_back(hooks, *slot)).collect();
+    if slots.is_empty() {
+        return Ok(None);
+    }
+    HoldSet::new(&patterns_of(hooks, &slots)).map(Some).map_err(|error| too_large(hooks, &slots, &error))
+}
+
+fn keeps_back(hooks: &[Hook], slot: Slot) -> bool {
+    let work = usize::try_from(slot).ok().and_then(|slot| hooks.get(slot)).map(|hook| &hook.work);
+    matches!(work, Some(Work::Actions(actions)) if actions.iter().any(|action| action.holds()))
 }
 
 /// Each pattern alone was fine; together they are more than the engine takes.

@@ -24,4 +24,8 @@ impl Action for Interrupt {
     fn run(&self, firing: &Firing<'_>, effects: &mut Vec<Effect>) {
         effects.push(firing.effect(EffectKind::Interrupt { resend: self.resend }));
     }
+
+    fn holds(&self) -> bool {
+        true
+    }
 }

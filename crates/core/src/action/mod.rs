@@ -8,6 +8,7 @@ mod interrupt;
 mod log;
 mod queue_message;
 mod queue_resend;
+mod redact;
 mod text;
 
 pub use text::ActionText;
@@ -23,6 +24,12 @@ use std::sync::Arc;
 pub trait Action: Send + Sync + fmt::Debug {
     /// Says what it wants done about this firing.
     fn run(&self, firing: &Firing<'_>, effects: &mut Vec<Effect>);
+
+    /// Whether it keeps the matched text from the reader, so that a door that can must hold back what may become a
+    /// match.
+    fn holds(&self) -> bool {
+        false
+    }
 }
 
 /// Reads an action's fields. Faults are noted on the fields; then the result does not matter.
@@ -38,8 +45,18 @@ pub struct ActionKinds {
 #[derive(Clone)]
 pub(crate) struct Kind {
     pub(crate) read: Arc<ReadAction>,
-    /// It stops a tool, so it means something only before one runs.
-    pub(crate) stops: bool,
+    pub(crate) fits: Fits,
+}
+
+/// Where an action means something.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Fits {
+    /// In any hook.
+    Anywhere,
+    /// Only before a tool runs: it stops it.
+    BeforeATool,
+    /// Only where a pattern is found in a stream, by a hook that may change the answer.
+    MatchInAStream,
 }
 
 impl ActionKinds {
@@ -50,7 +67,8 @@ impl ActionKinds {
         kinds = kinds.with("interrupt", interrupt::read);
         kinds = kinds.with("queue-message", queue_message::read);
         kinds = kinds.with("queue-resend", queue_resend::read);
-        kinds.with_stopping("block", block::read)
+        kinds = kinds.with_stopping("block", block::read);
+        kinds.add("redact", Kind { read: Arc::new(redact::read), fits: Fits::MatchInAStream })
     }
 
     /// The same with one more (or another for the same name). `read` asks the fields for what it needs; a
@@ -60,7 +78,7 @@ impl ActionKinds {
         name: &str,
         read: impl Fn(&Fields<'_>) -> Option<Box<dyn Action>> + Send + Sync + 'static,
     ) -> ActionKinds {
-        self.add(name, Kind { read: Arc::new(read), stops: false })
+        self.add(name, Kind { read: Arc::new(read), fits: Fits::Anywhere })
     }
 
     /// The same with one that stops a tool ([`EffectKind::Block`](crate::effect::EffectKind::Block)): hooks on
@@ -70,7 +88,7 @@ impl ActionKinds {
         name: &str,
         read: impl Fn(&Fields<'_>) -> Option<Box<dyn Action>> + Send + Sync + 'static,
     ) -> ActionKinds {
-        self.add(name, Kind { read: Arc::new(read), stops: true })
+        self.add(name, Kind { read: Arc::new(read), fits: Fits::BeforeATool })
     }
 
     fn add(mut self, name: &str, kind: Kind) -> ActionKinds {

@@ -13,9 +13,9 @@
 //! | `actions` | all | list; omitted or empty: one `log` with the default dump |
 
 use super::{Fields, Report, Written};
-use crate::action::{Action, ActionKinds};
+use crate::action::{Action, ActionKinds, Fits};
 use crate::event::ToolMoment;
-use crate::hook::{Hook, Listens, Reach, Target, Work};
+use crate::hook::{Hook, Listens, Reach, Source, Target, Work};
 use crate::pattern::Pattern;
 use crate::word::{Word, WordSet};
 use std::sync::Arc;
@@ -32,11 +32,15 @@ pub(super) fn read(
     let enabled = fields.flag("enabled").unwrap_or(true);
     let regex = pattern(&fields, "regex", warnings);
     let max_triggers = fields.count("maxTriggers");
-    let before = target == Some(Target::Tool) && fields.text("event") == Some("before");
-    let (actions, stops) = actions(&fields, kinds, before);
-    if stops && max_triggers.is_some() {
-        let message = "a hook that blocks would stop blocking after so many times; leave it out";
-        fields.refuse("maxTriggers", message.into(), None);
+    let listens_to = Where {
+        before_a_tool: target == Some(Target::Tool) && fields.text("event") == Some("before"),
+        match_in_a_stream: target == Some(Target::Stream) && fields.has("regex"),
+        trusted: written.source != Source::User,
+    };
+    let (actions, lasts) = actions(&fields, kinds, &listens_to);
+    if let Some(what) = lasts.filter(|_| max_triggers.is_some()) {
+        let message = format!("a hook that {what} would stop doing so after so many times; leave it out");
+        fields.refuse("maxTriggers", message, None);
     }
     let Some(target) = target else {
         // without a target nobody can say which filters belong; the missing target is the fault to mend
@@ -103,10 +107,41 @@ pub(super) fn pattern<'a>(fields: &Fields<'a>, name: &'a str, warnings: &Report<
     }
 }
 
-/// The actions, and whether one of them stops a tool.
-fn actions(fields: &Fields<'_>, kinds: &ActionKinds, before_a_tool: bool) -> (Vec<Box<dyn Action>>, bool) {
+/// What a hook listens to, as far as actions care.
+struct Where {
+    before_a_tool: bool,
+    match_in_a_stream: bool,
+    trusted: bool,
+}
+
+impl Where {
+    /// Why an action of this name means nothing here.
+    fn refuses(&self, name: &str, fits: Fits) -> Option<String> {
+        match fits {
+            Fits::Anywhere => None,
+            Fits::BeforeATool => (!self.before_a_tool).then(|| {
+                format!("`{name}` stops a tool before it runs: it needs `target` tool and `event` before")
+            }),
+            Fits::MatchInAStream if !self.match_in_a_stream => Some(format!(
+                "`{name}` replaces what a pattern finds in an answer: it needs `target` stream and a `regex`"
+            )),
+            Fits::MatchInAStream => (!self.trusted).then(|| {
+                format!(
+                    "`{name}` changes answers: only hooks in the trusted folder (`hooks.trusted_dir`) may"
+                )
+            }),
+        }
+    }
+}
+
+/// The actions, and what one of them does that must not end after some times.
+fn actions(
+    fields: &Fields<'_>,
+    kinds: &ActionKinds,
+    listens_to: &Where,
+) -> (Vec<Box<dyn Action>>, Option<&'static str>) {
     let mut actions = Vec::new();
-    let mut stops = false;
+    let mut lasts = None;
     let items = fields.list("actions").unwrap_or_default();
     for (index, node) in items.iter().enumerate() {
         let Some(action) = fields.item("actions", index, node) else { continue };
@@ -119,11 +154,12 @@ fn actions(fields: &Fields<'_>, kinds: &ActionKinds, before_a_tool: bool) -> (Ve
         match kinds.get(name) {
             Some(kind) => {
                 actions.extend((kind.read)(&action));
-                stops |= kind.stops;
-                if kind.stops && !before_a_tool {
-                    let message = format!(
-                        "`{name}` stops a tool before it runs: it needs `target` tool and `event` before"
-                    );
+                match kind.fits {
+                    Fits::Anywhere => {}
+                    Fits::BeforeATool => lasts = Some("blocks"),
+                    Fits::MatchInAStream => lasts = Some("redacts"),
+                }
+                if let Some(message) = listens_to.refuses(name, kind.fits) {
                     action.refuse("type", message, None);
                 }
                 action.finish();
@@ -143,7 +179,7 @@ fn actions(fields: &Fields<'_>, kinds: &ActionKinds, before_a_tool: bool) -> (Ve
         // a bare hook is a probe: it logs what it saw
         actions.extend(default_action(fields, kinds));
     }
-    (actions, stops)
+    (actions, lasts)
 }
 
 /// What a hook without actions does: `{"type": "log"}`.

@@ -29,19 +29,28 @@ const FUTURES: [u8; 3] = *b"a \n";
 /// Finds which patterns of a set match, and where their matches end. Reports any match, not only leftmost ones.
 pub(super) fn of_set(patterns: &[&Pattern], cache: usize) -> Result<DFA, PatternError> {
     let trees: Vec<&Hir> = patterns.iter().map(|pattern| pattern.tree()).collect();
-    build(&trees, MatchKind::All, false, cache).ok_or_else(|| {
-        PatternError::anywhere(format!("the {} patterns together are too large", patterns.len()))
-    })
+    build(&trees, Config::new().match_kind(MatchKind::All), false, cache).ok_or_else(|| too_large(patterns))
 }
 
-fn build(trees: &[&Hir], kind: MatchKind, reverse: bool, cache: usize) -> Option<DFA> {
+/// As [`of_set`], and its start states can be told from others: in them no match is under way.
+pub(super) fn of_held(patterns: &[&Pattern], cache: usize) -> Result<DFA, PatternError> {
+    let trees: Vec<&Hir> = patterns.iter().map(|pattern| pattern.tree()).collect();
+    let config = Config::new().match_kind(MatchKind::All).specialize_start_states(true);
+    build(&trees, config, false, cache).ok_or_else(|| too_large(patterns))
+}
+
+fn too_large(patterns: &[&Pattern]) -> PatternError {
+    PatternError::anywhere(format!("the {} patterns together are too large", patterns.len()))
+}
+
+fn build(trees: &[&Hir], config: Config, reverse: bool, cache: usize) -> Option<DFA> {
     let nfa = thompson::Config::new()
         .utf8(false)
         .reverse(reverse)
         .which_captures(thompson::WhichCaptures::None)
         .nfa_size_limit(Some(SET_SIZE_LIMIT));
     let nfa = thompson::Compiler::new().configure(nfa).build_many_from_hir(trees).ok()?;
-    let config = Config::new().match_kind(kind).cache_capacity(cache).skip_cache_capacity_check(true);
+    let config = config.cache_capacity(cache).skip_cache_capacity_check(true);
     Builder::new().configure(config).build_from_nfa(nfa).ok()
 }
 
@@ -56,8 +65,9 @@ pub(super) struct Engine {
 
 impl Engine {
     pub(super) fn new(tree: &Hir) -> Option<Self> {
-        let forward = build(&[tree], MatchKind::LeftmostFirst, false, RUN_CACHE)?;
-        let backward = build(&[tree], MatchKind::All, true, RUN_CACHE)?;
+        let kind = |kind| Config::new().match_kind(kind);
+        let forward = build(&[tree], kind(MatchKind::LeftmostFirst), false, RUN_CACHE)?;
+        let backward = build(&[tree], kind(MatchKind::All), true, RUN_CACHE)?;
         Some(Self { forward: Lent::new(forward), backward: Lent::new(backward) })
     }
 }

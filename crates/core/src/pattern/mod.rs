@@ -16,6 +16,7 @@ mod automaton;
 mod text_set;
 
 mod cursor;
+mod hold;
 mod shard;
 mod stream_set;
 mod tail;
@@ -26,6 +27,7 @@ mod splits;
 
 pub use cursor::{Hit, StreamCursor, WINDOW};
 pub use error::PatternError;
+pub use hold::{HoldCursor, HoldSet};
 pub use single::Pattern;
 pub use stream_set::StreamSet;
 pub use text_set::TextSet;

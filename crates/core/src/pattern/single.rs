@@ -87,8 +87,30 @@ impl Pattern {
 
     /// The first match, as byte offsets.
     pub fn find(&self, text: &str) -> Option<Range<usize>> {
-        let finder = self.0.finder.get_or_init(|| Regex::builder().build_from_hir(&self.0.tree).ok());
-        finder.as_ref()?.find(text).map(|found| found.range())
+        self.finder()?.find(text).map(|found| found.range())
+    }
+
+    fn finder(&self) -> Option<&Regex> {
+        self.0.finder.get_or_init(|| Regex::builder().build_from_hir(&self.0.tree).ok()).as_ref()
+    }
+
+    /// The matches that begin in a range of the text, one after the other, as byte offsets of the text. What stands
+    /// around the range counts for `\b`, `^` and `$`; a match may end behind it.
+    pub fn find_in(&self, text: &str, range: Range<usize>) -> Vec<Range<usize>> {
+        let mut found = Vec::new();
+        let Some(finder) = self.finder() else { return found };
+        let (mut at, end) = (range.start, range.end);
+        while at <= end {
+            let Some(next) = finder.find(Input::new(text).range(at..text.len())) else { break };
+            if next.start() >= end {
+                break;
+            }
+            at = next.end().max(next.start() + 1);
+            if !next.is_empty() {
+                found.push(next.range());
+            }
+        }
+        found
     }
 
     /// Whether the pattern matches the text from its beginning to its end.
@@ -103,6 +125,37 @@ impl Pattern {
     /// Whether the pattern can match empty text, and so almost any text.
     pub fn can_match_empty(&self) -> bool {
         self.0.empty
+    }
+
+    /// Every pair of a beginning and an end between which the pattern matches, not only those that a search finds.
+    #[cfg(test)]
+    pub(super) fn all_matches(&self, text: &str) -> Vec<(usize, usize)> {
+        let places: Vec<usize> = (0..=text.len()).filter(|at| text.is_char_boundary(*at)).collect();
+        let engine = self.engine().unwrap();
+        let dfa = &engine.backward.dfa;
+        let mut cache = dfa.create_cache();
+        let mut found = Vec::new();
+        for to in &places {
+            for from in places.iter().filter(|from| *from <= to) {
+                // anchored at both ends: the backward automaton reports every beginning, the last step decides
+                let around = text.as_bytes();
+                let after = around.get(*to).copied();
+                let config =
+                    regex_automata::util::start::Config::new().anchored(Anchored::Yes).look_behind(after);
+                let mut state = dfa.start_state(&mut cache, &config).unwrap();
+                for &byte in around[*from..*to].iter().rev() {
+                    state = dfa.next_state(&mut cache, state, byte).unwrap();
+                }
+                state = match from.checked_sub(1).and_then(|at| around.get(at)) {
+                    Some(&byte) => dfa.next_state(&mut cache, state, byte).unwrap(),
+                    None => dfa.next_eoi_state(&mut cache, state).unwrap(),
+                };
+                if state.is_match() {
+                    found.push((*from, *to));
+                }
+            }
+        }
+        found
     }
 
     pub(super) fn tree(&self) -> &Hir {

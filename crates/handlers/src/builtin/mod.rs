@@ -5,7 +5,7 @@
 //! | --- | --- | --- |
 //! | `destructive` | pre_tool_use | `tools`, `shell` (`bash`, `windows`) |
 //! | `secrets` | pre_tool_use | `tools`, `kinds` (`secret`, `pii`) |
-//! | `secrets_stream` | chunk (answer, thoughts, arguments) | `kinds`, `resend` |
+//! | `secrets_stream` | chunk (answer, thoughts, arguments) | `kinds`, `resend`, `redact` |
 //! | `pii_prompt` | user_prompt_submit | |
 //! | `pii_tools` | pre_tool_use | `tools` |
 //! | `protected_paths` | pre_tool_use | `tools`, `paths` |
@@ -108,9 +108,9 @@ pub static ALL: &[Builtin] = &[
     Builtin {
         name: "secrets_stream",
         point: Point::Chunk,
-        summary: "withdraws an answer in which a credential appears",
+        summary: "withdraws an answer in which a credential appears, or replaces the credential",
         changes: &[],
-        settings: &["kinds", "resend"],
+        settings: &["kinds", "resend", "redact"],
         make: secrets_stream::make,
     },
     Builtin {

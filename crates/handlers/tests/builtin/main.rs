@@ -10,6 +10,7 @@
 
 mod hooks;
 mod hostile;
+mod redact;
 
 use hookgate_handlers::builtin::destructive::{Destructive, Finding, Shell};
 use hookgate_handlers::builtin::secrets::{Kind, Match, Secrets};

@@ -11,7 +11,7 @@ mod check;
 mod plain;
 mod rules;
 
-use hookgate_core::pattern::{Hit, Pattern, PatternError, StreamCursor, StreamSet};
+use hookgate_core::pattern::{Hit, HoldCursor, HoldSet, Pattern, PatternError, StreamCursor, StreamSet};
 use regex::Regex;
 use std::ops::Range;
 use std::sync::Arc;
@@ -46,6 +46,8 @@ pub struct Secrets {
 #[derive(Debug)]
 struct Inner {
     anchors: StreamSet,
+    /// The rules' own patterns: what may be the beginning of a find, also before its anchor came.
+    holds: HoldSet,
     rules: Vec<(&'static rules::Rule, Regex)>,
 }
 
@@ -61,7 +63,10 @@ impl Secrets {
         let anchors =
             ready.iter().map(|(rule, _)| Pattern::parse(rule.anchor)).collect::<Result<Vec<_>, _>>()?;
         let anchors = StreamSet::new(&anchors.iter().collect::<Vec<_>>())?;
-        Ok(Secrets { inner: Arc::new(Inner { anchors, rules: ready }) })
+        let whole =
+            ready.iter().map(|(rule, _)| Pattern::parse(rule.pattern)).collect::<Result<Vec<_>, _>>()?;
+        let holds = HoldSet::new(&whole.iter().collect::<Vec<_>>())?;
+        Ok(Secrets { inner: Arc::new(Inner { anchors, holds, rules: ready }) })
     }
 
     /// A scanner at the beginning of a text.
@@ -70,6 +75,7 @@ impl Secrets {
         SecretScanner {
             secrets: self.clone(),
             cursor,
+            hold: None,
             plain: plain::Plain::default(),
             kept: String::new(),
             places: Vec::new(),
@@ -78,6 +84,12 @@ impl Secrets {
             told: 0..0,
             hits: Vec::new(),
         }
+    }
+
+    /// As [`scanner`](Secrets::scanner), and it knows how much of the text may be passed on
+    /// ([`SecretScanner::clear`]).
+    pub fn holding_scanner(&self) -> SecretScanner {
+        SecretScanner { hold: Some(self.inner.holds.cursor()), ..self.scanner() }
     }
 
     /// Everything in a whole text.
@@ -111,6 +123,8 @@ fn block(rest: &str) -> Option<(&str, &str)> {
 pub struct SecretScanner {
     secrets: Secrets,
     cursor: StreamCursor,
+    /// Where it stands in the plain text that finds may begin in.
+    hold: Option<HoldCursor>,
     plain: plain::Plain,
     /// The plain text that is kept.
     kept: String,
@@ -118,11 +132,21 @@ pub struct SecretScanner {
     places: Vec<Range<usize>>,
     /// Bytes that were kept once and are not any more.
     shed: usize,
-    /// The rules under way, with the place in the plain text from which they look.
-    armed: Vec<(usize, usize)>,
+    /// The rules under way.
+    armed: Vec<Armed>,
     /// The last match that was told, in the plain text.
     told: Range<usize>,
     hits: Vec<Hit>,
+}
+
+/// A rule whose anchor was seen.
+#[derive(Debug, Clone, Copy)]
+struct Armed {
+    rule: usize,
+    /// The place in the plain text from which it looks.
+    from: usize,
+    /// The end of the last piece that had the anchor.
+    seen: usize,
 }
 
 /// A match that a rule accepts, in the kept text.
@@ -162,19 +186,50 @@ impl SecretScanner {
         self.plain.finish(&mut self.kept, &mut self.places);
         self.arm(start);
         self.look(true, &mut found);
-        *self = self.secrets.scanner();
+        *self = match self.hold {
+            Some(_) => self.secrets.holding_scanner(),
+            None => self.secrets.scanner(),
+        };
         found
+    }
+
+    /// The place, in bytes of the text as it came, before which nothing belongs to a later find. Without
+    /// [holding](Secrets::holding_scanner) everything counts as clear.
+    pub fn clear(&self) -> usize {
+        let Some(hold) = &self.hold else { return usize::MAX };
+        let clear = usize::try_from(hold.clear()).unwrap_or(usize::MAX);
+        match self.places.get(clear.saturating_sub(self.shed)) {
+            Some(place) => place.start,
+            None => self.plain.settled(),
+        }
+    }
+
+    /// Calls everything clear that came so far.
+    pub fn give_way(&mut self) {
+        if let Some(hold) = &mut self.hold {
+            hold.give_way();
+        }
     }
 
     /// Notes the rules that the plain text from `start` on concerns.
     fn arm(&mut self, start: usize) {
         let Some(new) = self.kept.get(start..).filter(|new| !new.is_empty()) else { return };
+        if let Some(hold) = &mut self.hold {
+            let clear = hold.push(new);
+            hold.shed();
+            if hold.end().saturating_sub(clear) > KEPT as u64 {
+                // the rules do not look back further
+                hold.give_way();
+            }
+        }
         let mut hits = std::mem::take(&mut self.hits);
         self.cursor.push(&self.secrets.inner.anchors, new, &mut hits);
         let from = self.shed + start.saturating_sub(BEFORE);
+        let seen = self.shed + self.kept.len();
         for hit in hits.drain(..) {
-            if !self.armed.iter().any(|(rule, _)| *rule == hit.pattern) {
-                self.armed.push((hit.pattern, from));
+            match self.armed.iter_mut().find(|armed| armed.rule == hit.pattern) {
+                Some(armed) => armed.seen = seen,
+                None => self.armed.push(Armed { rule: hit.pattern, from, seen }),
             }
         }
         self.hits = hits;
@@ -184,7 +239,7 @@ impl SecretScanner {
     fn look(&mut self, at_end: bool, out: &mut Vec<Match>) {
         let mut found = Vec::new();
         let mut armed = std::mem::take(&mut self.armed);
-        armed.retain_mut(|(rule, from)| self.run(*rule, from, at_end, &mut found));
+        armed.retain_mut(|armed| self.run(armed, at_end, &mut found));
         self.armed = armed;
         found.sort_by_key(|found| (found.span.start, usize::MAX - found.span.end));
         for Found { rule, span } in found {
@@ -203,22 +258,26 @@ impl SecretScanner {
     }
 
     /// One rule. True: it has to look again when more has come.
-    fn run(&self, index: usize, from: &mut usize, at_end: bool, found: &mut Vec<Found>) -> bool {
-        let Some((rule, regex)) = self.secrets.inner.rules.get(index) else { return false };
-        let mut at = from.saturating_sub(self.shed);
+    fn run(&self, armed: &mut Armed, at_end: bool, found: &mut Vec<Found>) -> bool {
+        let Some((rule, regex)) = self.secrets.inner.rules.get(armed.rule) else { return false };
+        let mut at = armed.from.saturating_sub(self.shed);
         while !self.kept.is_char_boundary(at) {
             at += 1;
         }
         let full = self.kept.len() >= KEPT;
+        // what begins from here on may still grow, although it is a match already: `a@b.example` and then `.org`
+        let alive = self.hold.as_ref().map_or(u64::MAX, HoldCursor::clear);
+        let alive = usize::try_from(alive).unwrap_or(usize::MAX).saturating_sub(self.shed);
         while let Some(next) = regex.find_at(&self.kept, at) {
-            if next.end() == self.kept.len() && !at_end && !full {
-                *from = self.shed + next.start();
+            let may_grow = next.end() == self.kept.len() || next.start() >= alive;
+            if may_grow && !at_end && !full {
+                armed.from = self.shed + next.start();
                 return true;
             }
             if let Some(length) = rule.judge(&self.kept, next.range())
                 && length > 0
             {
-                found.push(Found { rule: index, span: next.start()..next.start() + length });
+                found.push(Found { rule: armed.rule, span: next.start()..next.start() + length });
             }
             at = next.end().max(at + 1);
             while !self.kept.is_char_boundary(at) {
@@ -226,12 +285,9 @@ impl SecretScanner {
             }
         }
         // no match yet: its beginning may stand in the last bytes
-        let open = self.kept.len() - at.min(self.kept.len());
-        if open > rule.reach {
-            return false;
-        }
-        *from = self.shed + at;
-        !at_end && !full
+        let end = self.shed + self.kept.len();
+        armed.from = (self.shed + at).max(end.saturating_sub(rule.reach));
+        end - armed.seen <= rule.reach && !at_end && !full
     }
 
     /// Drops what no rule can need any more.
@@ -239,9 +295,11 @@ impl SecretScanner {
         let first = self
             .armed
             .iter()
-            .map(|(_, from)| from.saturating_sub(self.shed))
+            .map(|armed| armed.from.saturating_sub(self.shed))
             .min()
             .unwrap_or(self.kept.len());
+        let held = self.hold.as_ref().map_or(u64::MAX, HoldCursor::clear);
+        let first = first.min(usize::try_from(held).unwrap_or(usize::MAX).saturating_sub(self.shed));
         let mut cut = first.saturating_sub(BEFORE);
         while !self.kept.is_char_boundary(cut) {
             cut -= 1;

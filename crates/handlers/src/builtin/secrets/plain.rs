@@ -39,6 +39,11 @@ impl Plain {
         }
     }
 
+    /// How many bytes of the text as it came are worked out.
+    pub(super) fn settled(&self) -> usize {
+        self.at - self.open.len()
+    }
+
     fn sign(&mut self, c: char, out: &mut String, places: &mut Vec<Range<usize>>) {
         let from = self.at;
         self.at += c.len_utf8();
