@@ -63,6 +63,7 @@ fn decode(provider: Provider, events: &[Plain], stream: &[u8]) {
             id: id.as_deref().map(Into::into),
             retry: *retry,
             closed: *closed,
+            raw: b"",
         };
         if decoder.done() || decoder.event(&event, &mut deltas).is_err() {
             break;

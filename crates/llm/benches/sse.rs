@@ -42,7 +42,8 @@ fn frame(c: &mut Criterion) {
 fn decode(c: &mut Criterion) {
     let event = event();
     let data = event.trim_start_matches("data: ").trim_end();
-    let event = sse::Event { event: "".into(), data: data.into(), id: None, retry: None, closed: true };
+    let event =
+        sse::Event { event: "".into(), data: data.into(), id: None, retry: None, closed: true, raw: b"" };
     let mut decoder = (Provider::OpenAiChat.wire().decoder)();
     let mut out = Vec::new();
     c.bench_function("decode/openai-chat", |b| {

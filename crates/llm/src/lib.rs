@@ -4,6 +4,8 @@
 //! [`Client`] encodes it for its [`Provider`] (`wire`), sends it, cuts the answer into events ([`sse`]) and decodes
 //! them into [`Delta`]s; [`Scripted`] plays them from a file instead. [`Answer`] folds deltas into one message.
 //!
+//! Who stands between a client and a provider reads and writes both through [`proxy`].
+//!
 //! Parsers are pure and take any input: [`sse::Parser`], the decoders in [`wire`] and [`Script::parse`]. This crate
 //! reads no file and no environment.
 
@@ -20,6 +22,8 @@ mod model;
 
 pub mod sse;
 pub mod wire;
+
+pub mod proxy;
 
 mod client;
 mod provider;

@@ -7,6 +7,9 @@
 //! last blank line is an event too ([`Parser::finish`], marked by [`Event::closed`]), and the text of a line that is
 //! no field is kept ([`Parser::stray`]), because that is where proxies put their complaints.
 //!
+//! Nothing is lost: every byte of the stream stands in the [`Event::raw`] of one event, in what
+//! [`Parser::take_idle`] gave out, or in [`Parser::rest`].
+//!
 //! An event that lies in one piece of input is copied once and borrowed from then on.
 
 use std::borrow::Cow;
@@ -33,6 +36,9 @@ pub struct Event<'a> {
     /// Whether a blank line ended it. `false` only for the last one of a stream that stops without one; its data may
     /// be half.
     pub closed: bool,
+    /// Its bytes as they came, with everything since the end of the event before it: comments, blank and stray
+    /// lines, events without data, a BOM.
+    pub raw: &'a [u8],
 }
 
 /// One event is larger than the parser's limit. The stream cannot go on.
@@ -59,14 +65,16 @@ pub struct Parser {
     limit: usize,
     /// Bytes from the first one that is still needed.
     buffer: Vec<u8>,
-    /// Where the current event begins in `buffer`; everything before is done with.
+    /// Where the current event's raw bytes begin in `buffer`; everything before is done with.
     start: usize,
     /// Where the current line begins.
     line: usize,
     /// Up to where the current line was searched for its end.
     searched: usize,
-    /// The last line ended in CR: a LF right after it belongs to it.
+    /// The last line ended in CR at the end of the input: a LF right after it belongs to it.
     after_cr: bool,
+    /// The last line ended in CR and LF.
+    crlf: bool,
     first_line: bool,
     ended: bool,
     /// `fields` were given out and are to be forgotten.
@@ -118,6 +126,7 @@ impl Parser {
             line: 0,
             searched: 0,
             after_cr: false,
+            crlf: false,
             first_line: true,
             ended: false,
             taken: false,
@@ -145,6 +154,23 @@ impl Parser {
         Ok(if self.advance()? { Some(self.current()) } else { None })
     }
 
+    /// Takes the whole lines since the last event that belong to no event, such as comments that keep a connection
+    /// alive. They are not in the next event's [`Event::raw`] then. Empty inside an event.
+    pub fn take_idle(&mut self) -> &[u8] {
+        self.drop_taken();
+        let start = self.start;
+        if self.fields.is_empty() {
+            self.start = self.line;
+        }
+        self.buffer.get(start..self.start).unwrap_or_default()
+    }
+
+    /// The bytes behind the last event that was given out. At the end of a stream they belong to no event.
+    pub fn rest(&self) -> &[u8] {
+        let start = if self.taken { self.line } else { self.start };
+        self.buffer.get(start..).unwrap_or_default()
+    }
+
     /// How the first line that was neither a field nor a comment begins: often a proxy's plain-text error.
     pub fn stray(&self) -> Option<&str> {
         self.stray.as_deref()
@@ -160,9 +186,6 @@ impl Parser {
                 self.fields.reset();
             } else {
                 return Ok(self.take(true));
-            }
-            if self.fields.is_empty() {
-                self.start = self.line;
             }
             self.check_size(self.line)?;
         }
@@ -219,7 +242,8 @@ impl Parser {
         if self.after_cr {
             let next = *self.buffer.get(self.line)?;
             self.after_cr = false;
-            if next == b'\n' {
+            self.crlf = next == b'\n';
+            if self.crlf {
                 self.line += 1;
                 self.searched = self.line;
             }
@@ -232,11 +256,35 @@ impl Parser {
             return None;
         };
         let end = self.searched + at;
-        self.after_cr = self.buffer.get(end) == Some(&b'\r');
+        let length = if rest.get(at) == Some(&b'\n') { 1 } else { self.cr_length(end)? };
         let line = self.without_bom(self.line..end);
-        self.line = end + 1;
+        self.line = end + length;
         self.searched = self.line;
         Some(line)
+    }
+
+    /// The length of the line end that begins with the CR at `end`. `None` until its LF is there: only for the blank
+    /// line of an event whose lines end in CR and LF, so that its raw bytes are whole. Any other CR ends a line at
+    /// once.
+    fn cr_length(&mut self, end: usize) -> Option<usize> {
+        match self.buffer.get(end + 1) {
+            Some(b'\n') => {
+                self.crlf = true;
+                Some(2)
+            }
+            Some(_) => {
+                self.crlf = false;
+                Some(1)
+            }
+            None if end == self.line && self.crlf && !self.ended => {
+                self.searched = end;
+                None
+            }
+            None => {
+                self.after_cr = true;
+                Some(1)
+            }
+        }
     }
 
     fn without_bom(&mut self, line: Range<usize>) -> Range<usize> {
@@ -288,6 +336,7 @@ impl Parser {
             id: self.fields.id.as_ref().map(part),
             retry: self.fields.retry,
             closed: self.fields.closed,
+            raw: self.bytes(&(self.start..self.line)),
         }
     }
 }
@@ -366,6 +415,64 @@ mod tests {
         events
     }
 
+    /// The raw bytes of all events and what stands behind them, however the bytes are cut.
+    fn raws(pieces: &[&[u8]], take_idle: bool) -> Vec<Vec<u8>> {
+        let mut parser = Parser::new();
+        let mut out = Vec::new();
+        let mut drain = |parser: &mut Parser, end: bool| {
+            while let Some(event) = parser.next_event().unwrap() {
+                out.push(event.raw.to_vec());
+            }
+            if take_idle {
+                out.push(parser.take_idle().to_vec());
+            }
+            if end {
+                out.push(parser.rest().to_vec());
+            }
+        };
+        for piece in pieces {
+            parser.push(piece);
+            drain(&mut parser, false);
+        }
+        parser.finish();
+        drain(&mut parser, true);
+        out
+    }
+
+    #[test]
+    fn raw_bytes_have_everything_since_the_event_before() {
+        let check = |stream: &str, expected: &[&str]| {
+            let bytes = stream.as_bytes();
+            for pieces in [vec![bytes], bytes.chunks(1).collect()] {
+                let got = raws(&pieces, false);
+                let got: Vec<_> = got.iter().map(|raw| str::from_utf8(raw).unwrap()).collect();
+                assert_eq!(got, expected, "{stream:?}");
+            }
+        };
+        check("data: a\n\ndata: b\n\n", &["data: a\n\n", "data: b\n\n", ""]);
+        check("\u{feff}: c\n\n\ndata: a\r\n\r\n: d\r\n", &["\u{feff}: c\n\n\ndata: a\r\n\r\n", ": d\r\n"]);
+        check("data: a\r\rdata: b\r", &["data: a\r\r", "data: b\r", ""]);
+        check("event: x\n\ndata: a\n\nx", &["event: x\n\ndata: a\n\n", "x"]);
+        check("stray\ndata: a", &["stray\ndata: a", ""]);
+        check("data: a\r\n\r", &["data: a\r\n\r", ""]);
+    }
+
+    #[test]
+    fn lines_of_no_event_can_be_taken_early() {
+        let mut parser = Parser::new();
+        parser.push(b": busy\n\n: half");
+        assert!(parser.next_event().unwrap().is_none());
+        assert_eq!(parser.take_idle(), b": busy\n\n");
+        assert_eq!(parser.take_idle(), b"");
+        parser.push(b"\nid: 1\n");
+        assert!(parser.next_event().unwrap().is_none());
+        assert_eq!(parser.take_idle(), b"", "inside an event");
+        parser.push(b"data: a\n\n: more\n");
+        assert_eq!(parser.next_event().unwrap().unwrap().raw, b": half\nid: 1\ndata: a\n\n");
+        assert!(parser.next_event().unwrap().is_none());
+        assert_eq!(parser.take_idle(), b": more\n");
+    }
+
     /// Events as `name=data`, `!` after one that no blank line ended.
     fn check(stream: &str, expected: &str) {
         let show = |events: &[Plain]| {
@@ -431,7 +538,7 @@ mod tests {
         for _ in 0..1000 {
             parser.push(b": a comment line\ndata: 0123456789\n\n: another comment\n");
             while parser.next_event().unwrap().is_some() {}
-            assert!(parser.buffer.len() < 64);
+            assert!(parser.buffer.len() < 128);
         }
         parser.push(b"data: ");
         parser.push(&[b'x'; 60]);
@@ -460,6 +567,10 @@ mod tests {
             let pieces: Vec<&[u8]> = at.windows(2).map(|w| &whole[w[0]..w[1]]).collect();
             prop_assert_eq!(read(&pieces), read(&[&whole]));
             prop_assert_eq!(read(&whole.chunks(1).collect::<Vec<_>>()), read(&[&whole]));
+            for take_idle in [false, true] {
+                prop_assert_eq!(raws(&pieces, take_idle).concat(), whole.clone());
+                prop_assert_eq!(raws(&whole.chunks(1).collect::<Vec<_>>(), take_idle).concat(), whole.clone());
+            }
         }
     }
 }

@@ -8,7 +8,7 @@ use crate::Delta;
 
 /// The calls of one answer so far.
 #[derive(Debug, Default)]
-pub(super) struct CallPieces {
+pub(crate) struct CallPieces {
     calls: Vec<Call>,
     /// The call that the last piece belonged to.
     last: usize,
@@ -24,28 +24,54 @@ struct Call {
 
 /// One piece as it was written; empty texts count as missing.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Piece<'a> {
-    pub(super) index: Option<u64>,
-    pub(super) id: Option<&'a str>,
-    pub(super) name: Option<&'a str>,
+pub(crate) struct Piece<'a> {
+    pub(crate) index: Option<u64>,
+    pub(crate) id: Option<&'a str>,
+    pub(crate) name: Option<&'a str>,
+}
+
+/// Where a piece belongs, and what it says that was not known.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Placed<'a> {
+    /// Which call of the answer, from 0.
+    pub(crate) index: u32,
+    /// The call begins with this piece.
+    pub(crate) new: bool,
+    pub(crate) id: Option<&'a str>,
+    pub(crate) name: Option<&'a str>,
 }
 
 impl CallPieces {
     /// The delta for this piece, or `None` when it says nothing new.
     pub(super) fn add(&mut self, piece: Piece<'_>, arguments: String) -> Option<Delta> {
-        let known = self.find(piece);
+        let Placed { index, new, id, name } = self.place(piece)?;
+        let (id, name) = (id.map(str::to_owned), name.map(str::to_owned));
+        let news = new || id.is_some() || name.is_some() || !arguments.is_empty();
+        news.then_some(Delta::ToolCall { index, id, name, arguments })
+    }
+
+    /// Finds the call of a piece; a call of its own if there is none.
+    pub(crate) fn place<'a>(&mut self, piece: Piece<'a>) -> Option<Placed<'a>> {
+        self.put(self.find(piece), piece)
+    }
+
+    /// Begins a call with this piece, whatever calls there are.
+    pub(crate) fn begin<'a>(&mut self, piece: Piece<'a>) -> Option<Placed<'a>> {
+        self.put(None, piece)
+    }
+
+    fn put<'a>(&mut self, known: Option<usize>, piece: Piece<'a>) -> Option<Placed<'a>> {
         self.last = known.unwrap_or(self.calls.len());
         if known.is_none() {
             self.calls.push(Call { wire_index: piece.index, id: None, name: String::new() });
         }
         let index = u32::try_from(self.last).ok()?;
         let call = self.calls.get_mut(self.last)?;
-        let id = piece.id.filter(|_| call.id.is_none()).map(str::to_owned);
-        let name = piece.name.filter(|name| *name != call.name).map(str::to_owned);
-        call.id = call.id.take().or_else(|| id.clone());
-        call.name.push_str(name.as_deref().unwrap_or_default());
-        let new = known.is_none() || id.is_some() || name.is_some() || !arguments.is_empty();
-        new.then_some(Delta::ToolCall { index, id, name, arguments })
+        let id = piece.id.filter(|_| call.id.is_none());
+        let name = piece.name.filter(|name| *name != call.name);
+        call.id = call.id.take().or_else(|| id.map(str::to_owned));
+        call.name.push_str(name.unwrap_or_default());
+        Some(Placed { index, new: known.is_none(), id, name })
     }
 
     /// Ids for the calls that never got one, so that results can be told apart. `answer` makes them unique.
@@ -60,8 +86,13 @@ impl CallPieces {
     }
 
     fn find(&self, piece: Piece<'_>) -> Option<usize> {
-        let by_id =
-            piece.id.and_then(|id| self.calls.iter().rposition(|call| call.id.as_deref() == Some(id)));
+        // Two indexes are two calls, even if a server gives both the same id.
+        let same_index = |call: &Call| {
+            piece.index.is_none() || call.wire_index.is_none() || call.wire_index == piece.index
+        };
+        let by_id = piece.id.and_then(|id| {
+            self.calls.iter().rposition(|call| call.id.as_deref() == Some(id) && same_index(call))
+        });
         if by_id.is_some() {
             return by_id;
         }
@@ -154,6 +185,11 @@ mod tests {
             "name in pieces",
             &[(zero, a, Some("read"), ""), (zero, None, Some("_file"), "1")],
             &[("a", "read_file", "1")],
+        );
+        check(
+            "one id for two",
+            &[(zero, a, sh, "1"), (one, a, ls, "2"), (zero, a, None, "3")],
+            &[("a", "sh", "13"), ("a", "ls", "2")],
         );
         check(
             "indexes from 1",

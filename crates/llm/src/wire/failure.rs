@@ -34,7 +34,7 @@ impl Failure {
     }
 
     /// A message without more.
-    pub(super) fn from_text(message: &str) -> Failure {
+    pub(crate) fn from_text(message: &str) -> Failure {
         Failure { message: excerpt(message), kind: None, request_id: None }
     }
 

@@ -4,27 +4,27 @@ use serde_json::Value;
 
 /// Parses `text`; `None` when it is no JSON. Half surrogate pairs, which serde_json refuses, become U+FFFD: servers
 /// that cut text by UTF-16 units do send them.
-pub(super) fn parse(text: &str) -> Option<Value> {
+pub(crate) fn parse(text: &str) -> Option<Value> {
     serde_json::from_str(text).ok().or_else(|| serde_json::from_str(&whole_surrogates(text)?).ok())
 }
 
 /// The text of `field`; `None` when it is missing, no string or empty.
-pub(super) fn text<'a>(value: &'a Value, field: &str) -> Option<&'a str> {
+pub(crate) fn text<'a>(value: &'a Value, field: &str) -> Option<&'a str> {
     value.get(field).and_then(Value::as_str).filter(|text| !text.is_empty())
 }
 
 /// The count in `field`, at the end of a path of fields.
-pub(super) fn count(value: &Value, path: &[&str]) -> Option<u64> {
+pub(crate) fn count(value: &Value, path: &[&str]) -> Option<u64> {
     path.iter().try_fold(value, |value, field| value.get(field))?.as_u64()
 }
 
 /// The elements of the array in `field`; none when it is missing or no array.
-pub(super) fn list<'a>(value: &'a Value, field: &str) -> &'a [Value] {
+pub(crate) fn list<'a>(value: &'a Value, field: &str) -> &'a [Value] {
     value.get(field).and_then(Value::as_array).map_or(&[], Vec::as_slice)
 }
 
 /// Whether there is something in the field: not null, not an empty text, list or object.
-pub(super) fn is_something(value: &Value) -> bool {
+pub(crate) fn is_something(value: &Value) -> bool {
     match value {
         Value::Null => false,
         Value::String(text) => !text.is_empty(),
@@ -35,7 +35,7 @@ pub(super) fn is_something(value: &Value) -> bool {
 }
 
 /// Replaces `\uD83D` without its other half by `\uFFFD`; `None` when there is none.
-fn whole_surrogates(text: &str) -> Option<String> {
+pub(crate) fn whole_surrogates(text: &str) -> Option<String> {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;
     let mut changed = false;

@@ -5,9 +5,9 @@
 //! to the same deltas). All of it is pure: no IO, no clock, no panic whatever the input.
 
 pub mod anthropic;
-mod call_pieces;
+pub(crate) mod call_pieces;
 mod failure;
-mod json;
+pub(crate) mod json;
 pub mod openai_chat;
 
 use serde_json::{Map, Value};
