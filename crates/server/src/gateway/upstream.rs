@@ -1,0 +1,303 @@
+//! The providers behind the gateway, and the client that asks them.
+
+use super::body::Body;
+use http::header::{self, HeaderMap, HeaderName, HeaderValue};
+use http::{Method, Request, Response, Uri, Version};
+use hyper::body::Incoming;
+use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
+use hyper_util::client::legacy::Client;
+use hyper_util::client::legacy::connect::HttpConnector;
+use hyper_util::rt::{TokioExecutor, TokioTimer};
+use rustls_platform_verifier::BuilderVerifierExt;
+use secrecy::{ExposeSecret, SecretString};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// A provider.
+#[derive(Debug)]
+pub struct Upstream {
+    /// Where it is: scheme, host, port and a path that stands before every request's.
+    base: Uri,
+    /// Only requests under this path, which is taken away before they go on. Empty: all.
+    mount: String,
+    /// Only requests for these models: whole names, `*` at the end stands for any rest. Empty: all.
+    models: Vec<String>,
+    /// The key that the gateway keeps, so that agents never hold it.
+    key: Option<SecretString>,
+}
+
+/// An address that cannot be asked.
+#[derive(Debug, thiserror::Error)]
+#[error("the upstream `{found}` is no address: expected http://HOST[:PORT][/PATH] or https://…")]
+pub struct NoAddress {
+    found: String,
+}
+
+impl Upstream {
+    /// A provider at this address.
+    ///
+    /// # Errors
+    /// [`NoAddress`] for anything but an http or https URL with a host.
+    pub fn new(address: &str) -> Result<Upstream, NoAddress> {
+        let wrong = || NoAddress { found: address.to_owned() };
+        let base: Uri = address.parse().map_err(|_| wrong())?;
+        let scheme = base.scheme_str().unwrap_or_default();
+        if !matches!(scheme, "http" | "https") || base.authority().is_none() || base.query().is_some() {
+            return Err(wrong());
+        }
+        Ok(Upstream { base, mount: String::new(), models: Vec::new(), key: None })
+    }
+
+    /// Only for requests under this path.
+    #[must_use]
+    pub fn under(mut self, mount: &str) -> Upstream {
+        let mount = mount.trim_matches('/');
+        self.mount = if mount.is_empty() { String::new() } else { format!("/{mount}") };
+        self
+    }
+
+    /// Only for these models.
+    #[must_use]
+    pub fn for_models(mut self, models: Vec<String>) -> Upstream {
+        self.models = models;
+        self
+    }
+
+    /// With a key of its own: whatever key a client sends is replaced by it.
+    #[must_use]
+    pub fn with_key(mut self, key: SecretString) -> Upstream {
+        self.key = Some(key);
+        self
+    }
+
+    /// The address, for people.
+    pub fn address(&self) -> String {
+        self.base.to_string()
+    }
+
+    /// The request's path without the mount, if it is one for this provider.
+    pub(super) fn takes<'p>(&self, path: &'p str, model: Option<&str>) -> Option<&'p str> {
+        let rest = match self.mount.as_str() {
+            "" => path,
+            mount => path.strip_prefix(mount).filter(|rest| rest.is_empty() || rest.starts_with('/'))?,
+        };
+        let fits = |pattern: &String| match (pattern.strip_suffix('*'), model) {
+            (Some(start), Some(model)) => model.starts_with(start),
+            (None, Some(model)) => model == pattern,
+            // a request without a model fits the first that the path fits
+            (_, None) => true,
+        };
+        (self.models.is_empty() || self.models.iter().any(fits)).then_some(rest)
+    }
+
+    /// The address of a request. A `/v1` that stands at the end of the base and at the beginning of the path is one.
+    fn uri(&self, path: &str, query: Option<&str>) -> Result<Uri, http::Error> {
+        let base = self.base.path().trim_end_matches('/');
+        let path = match base.rsplit_once('/').map(|(_, last)| last).filter(|last| !last.is_empty()) {
+            Some(last) => path
+                .strip_prefix('/')
+                .and_then(|path| path.strip_prefix(last))
+                .filter(|rest| rest.starts_with('/'))
+                .unwrap_or(path),
+            None => path,
+        };
+        let slash = if path.starts_with('/') { "" } else { "/" };
+        let whole = match query {
+            Some(query) => format!("{base}{slash}{path}?{query}"),
+            None => format!("{base}{slash}{path}"),
+        };
+        let mut parts = self.base.clone().into_parts();
+        parts.path_and_query = Some(whole.parse()?);
+        Ok(Uri::from_parts(parts)?)
+    }
+}
+
+/// What a request is, beside its body.
+#[derive(Debug, Clone)]
+pub(super) struct Outgoing {
+    pub(super) method: Method,
+    /// Without the mount.
+    pub(super) path: String,
+    pub(super) query: Option<String>,
+    pub(super) headers: HeaderMap,
+}
+
+/// Why a provider gave no answer.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum NoAnswer {
+    #[error("the upstream cannot be reached: {0}")]
+    Unreachable(String),
+    #[error("the upstream sent nothing for {} s", .0.as_secs_f64())]
+    Late(Duration),
+}
+
+/// Asks providers over connections that are kept.
+#[derive(Debug, Clone)]
+pub(super) struct Courier {
+    client: Client<HttpsConnector<HttpConnector>, Body>,
+    first_byte: Duration,
+}
+
+impl Courier {
+    /// `first_byte`: how long a provider may think before its answer's head.
+    pub(super) fn new(first_byte: Duration) -> Result<Courier, rustls::Error> {
+        let mut tcp = HttpConnector::new();
+        tcp.set_nodelay(true);
+        tcp.enforce_http(false);
+        tcp.set_connect_timeout(Some(Duration::from_secs(10)));
+        let provider = Arc::new(rustls::crypto::ring::default_provider());
+        let tls = rustls::ClientConfig::builder_with_provider(provider)
+            .with_safe_default_protocol_versions()?
+            .with_platform_verifier()?
+            .with_no_client_auth();
+        let connector = HttpsConnectorBuilder::new()
+            .with_tls_config(tls)
+            .https_or_http()
+            .enable_all_versions()
+            .wrap_connector(tcp);
+        let client = Client::builder(TokioExecutor::new())
+            .pool_timer(TokioTimer::new())
+            .pool_idle_timeout(Duration::from_secs(60))
+            .build(connector);
+        Ok(Courier { client, first_byte })
+    }
+
+    /// Sends a request and waits for the answer's head.
+    pub(super) async fn send(
+        &self,
+        upstream: &Upstream,
+        outgoing: &Outgoing,
+        body: Body,
+    ) -> Result<Response<Incoming>, NoAnswer> {
+        let unreachable = |error: &dyn std::error::Error| NoAnswer::Unreachable(whole_text(error));
+        let uri = upstream
+            .uri(&outgoing.path, outgoing.query.as_deref())
+            .map_err(|error| unreachable(&error))?;
+        let mut request = Request::new(body);
+        *request.method_mut() = outgoing.method.clone();
+        *request.uri_mut() = uri;
+        *request.version_mut() = Version::HTTP_11;
+        *request.headers_mut() = outgoing.headers.clone();
+        if let Some(key) = &upstream.key {
+            replace_key(request.headers_mut(), key);
+        }
+        match tokio::time::timeout(self.first_byte, self.client.request(request)).await {
+            Ok(Ok(response)) => Ok(response),
+            Ok(Err(error)) => Err(unreachable(&error)),
+            Err(_) => Err(NoAnswer::Late(self.first_byte)),
+        }
+    }
+}
+
+/// The headers that carry keys, on the wires there are.
+const KEY_HEADERS: [&str; 3] = ["authorization", "x-api-key", "x-goog-api-key"];
+
+/// Puts the gateway's key where the client's was: in the same header, else as a bearer token.
+fn replace_key(headers: &mut HeaderMap, key: &SecretString) {
+    let used = KEY_HEADERS.into_iter().find(|name| headers.contains_key(*name)).unwrap_or("authorization");
+    for name in KEY_HEADERS {
+        headers.remove(name);
+    }
+    let text = match used {
+        "authorization" => format!("Bearer {}", key.expose_secret()),
+        _ => key.expose_secret().to_owned(),
+    };
+    if let Ok(mut value) = HeaderValue::from_str(&text) {
+        value.set_sensitive(true);
+        headers.insert(HeaderName::from_static(used), value);
+    }
+}
+
+/// The key that a client sent, as it stands in its header, or in `key` of the query.
+pub(super) fn key_of<'r>(headers: &'r HeaderMap, query: Option<&'r str>) -> Option<&'r str> {
+    let of = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());
+    let bearer = of("authorization").map(|value| match value.split_once(' ') {
+        Some((scheme, token)) if scheme.eq_ignore_ascii_case("bearer") => token.trim(),
+        _ => value,
+    });
+    let in_query = || query?.split('&').find_map(|pair| pair.strip_prefix("key="));
+    bearer.or_else(|| of("x-api-key")).or_else(|| of("x-goog-api-key")).or_else(in_query)
+}
+
+/// Takes away what concerns only one connection (RFC 9110, 7.6.1).
+pub(super) fn strip_hop_by_hop(headers: &mut HeaderMap) {
+    let named: Vec<HeaderName> = headers
+        .get_all(header::CONNECTION)
+        .iter()
+        .filter_map(|value| value.to_str().ok())
+        .flat_map(|value| value.split(','))
+        .filter_map(|name| name.trim().parse().ok())
+        .collect();
+    for name in named {
+        headers.remove(name);
+    }
+    for name in [
+        header::CONNECTION,
+        HeaderName::from_static("keep-alive"),
+        HeaderName::from_static("proxy-connection"),
+        header::PROXY_AUTHENTICATE,
+        header::PROXY_AUTHORIZATION,
+        header::TE,
+        header::TRAILER,
+        header::TRANSFER_ENCODING,
+        header::UPGRADE,
+    ] {
+        headers.remove(name);
+    }
+}
+
+/// An error with all that stands behind it.
+fn whole_text(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut source = error.source();
+    while let Some(deeper) = source {
+        let next = deeper.to_string();
+        if !text.contains(&next) {
+            text.push_str(": ");
+            text.push_str(&next);
+        }
+        source = deeper.source();
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_path_is_joined_to_the_base_once() {
+        let check = |base: &str, path: &str, want: &str| {
+            let upstream = Upstream::new(base).unwrap();
+            assert_eq!(upstream.uri(path, Some("a=b")).unwrap().to_string(), format!("{want}?a=b"));
+        };
+        check("http://h:1", "/v1/x", "http://h:1/v1/x");
+        check("http://h/v1", "/v1/x", "http://h/v1/x");
+        check("http://h/v1/", "/x", "http://h/v1/x");
+        check("https://h/api/openai/v1", "/v1/x", "https://h/api/openai/v1/x");
+        check("http://h/api", "/apiary", "http://h/api/apiary");
+        check("http://h/v1", "/v1", "http://h/v1/v1");
+    }
+
+    #[test]
+    fn requests_find_their_provider() {
+        let check = |mount: &str, models: &[&str], path: &str, model: Option<&str>, want: Option<&str>| {
+            let models = models.iter().map(|name| (*name).to_owned()).collect();
+            let upstream = Upstream::new("http://h").unwrap().under(mount).for_models(models);
+            assert_eq!(upstream.takes(path, model), want, "{mount} {models:?} {path} {model:?}", models = upstream.models);
+        };
+        check("", &[], "/v1/x", None, Some("/v1/x"));
+        check("/openai/", &[], "/openai/v1/x", None, Some("/v1/x"));
+        check("openai", &[], "/openaix/v1", None, None);
+        check("", &["gpt-*", "o3"], "/v1", Some("gpt-5"), Some("/v1"));
+        check("", &["gpt-*", "o3"], "/v1", Some("o3-mini"), None);
+        check("", &["gpt-*"], "/v1", None, Some("/v1"));
+    }
+
+    #[test]
+    fn only_web_addresses_are_upstreams() {
+        for wrong in ["", "h", "ftp://h", "http://", "http://h?x=1", "/v1"] {
+            assert!(Upstream::new(wrong).is_err(), "{wrong}");
+        }
+    }
+}

@@ -1,0 +1,198 @@
+//! One answer for one client: what hooks decide about it, whether it comes as a stream or in one piece.
+
+use super::door::Door;
+use super::guard::{Guard, Looks, Todo};
+use super::turn::arguments;
+use super::{Happened, OnBlock};
+use hookgate_core::event::{Origin, Role};
+use hookgate_core::facts::LifeEvent;
+use hookgate_core::verdict::Block;
+use hookgate_llm::proxy::{Call, Channel, End, Exchange, RequestChange};
+
+/// An answer under way.
+pub(super) struct Weave {
+    pub(super) door: Door,
+    pub(super) exchange: Box<dyn Exchange>,
+    pub(super) guard: Guard,
+    looks: Looks,
+    /// How often the provider was asked again after blocked calls, and for hooks.
+    rounds: u32,
+    resends: u32,
+}
+
+/// What follows beside writing on.
+#[derive(Debug)]
+pub(super) enum Turn {
+    /// Ask the provider again, with these changes of the request.
+    Again(Vec<RequestChange>),
+    /// End the answer here; what was said so far stands.
+    End(End),
+    /// End it here, and nothing goes out any more of what came.
+    Drop,
+    /// End it with an error.
+    Fail(String),
+}
+
+impl Weave {
+    pub(super) fn new(door: Door, exchange: Box<dyn Exchange>, looks: Looks) -> Weave {
+        Weave { door, exchange, guard: Guard::new(looks), looks, rounds: 0, resends: 0 }
+    }
+
+    /// Whether something is to be done that takes time.
+    pub(super) fn has_work(&self) -> bool {
+        !self.guard.todo.is_empty() || self.guard.wishes.interrupt.is_some()
+    }
+
+    /// Does it. `out` gets what hookgate itself says.
+    pub(super) async fn settle(&mut self, out: &mut Vec<u8>) -> Option<Turn> {
+        if let Some(turn) = self.interrupted() {
+            return Some(turn);
+        }
+        while let Some(todo) = self.guard.todo.pop_front() {
+            match todo {
+                Todo::Judge(channel, call) => self.judge(channel, call).await,
+                Todo::Close(choice, reason) => {
+                    if let Some(turn) = self.close(choice, &reason, out).await {
+                        return Some(turn);
+                    }
+                }
+            }
+            if let Some(turn) = self.interrupted() {
+                return Some(turn);
+            }
+        }
+        None
+    }
+
+    /// The provider is asked again: what comes belongs to another answer.
+    pub(super) fn next_answer(&mut self) {
+        self.exchange.next_answer();
+        self.guard = Guard::new(self.looks);
+    }
+
+    /// An interrupt drops what was not written yet.
+    fn interrupted(&mut self) -> Option<Turn> {
+        let (hook, resend) = self.guard.wishes.interrupt.take()?;
+        let tenant = self.door.tenant.id.as_deref();
+        self.door.shared.happened(&Happened::Interrupted { tenant, hook: &hook, resend });
+        match self.guard.wishes.resend.take().or(resend.then_some(hook)) {
+            None => Some(Turn::Drop),
+            Some(hook) => Some(self.resend(&hook, Vec::new())),
+        }
+    }
+
+    /// Asks again for a hook, within the bound.
+    fn resend(&mut self, hook: &str, mut changes: Vec<RequestChange>) -> Turn {
+        let max = self.door.shared.max_resends;
+        if self.resends >= max {
+            return Turn::Fail(format!(
+                "stopped after {max} resends: hook `{hook}` asked for one more (set maxTriggers on the hook, or raise max_resends)"
+            ));
+        }
+        self.resends = self.resends.saturating_add(1);
+        self.door.shared.happened(&Happened::Resent { tenant: self.door.tenant.id.as_deref(), hook });
+        changes.extend(self.door.conversation.state().take_queued());
+        Turn::Again(changes)
+    }
+
+    async fn judge(&mut self, channel: Channel, call: Call) {
+        let input = arguments(&call.arguments);
+        let (block, changed, wishes) = self.door.judge(&call.name, &input).await;
+        self.guard.wishes.join(wishes);
+        match block {
+            Some(block) => {
+                let tenant = self.door.tenant.id.as_deref();
+                self.door.shared.happened(&Happened::Blocked { tenant, what: &call.name, block: &block });
+                self.exchange.drop_call(channel);
+                self.guard.block(channel, call, block);
+            }
+            None => self.guard.allow(channel, changed.map(|value| value.to_string())),
+        }
+    }
+
+    /// A choice ended: blocked calls, the message, additions, what hooks still want.
+    async fn close(&mut self, choice: u32, reason: &str, out: &mut Vec<u8>) -> Option<Turn> {
+        self.guard.finish(&self.door, choice, reason);
+        if let Some(turn) = self.interrupted() {
+            return Some(turn);
+        }
+        let (blocked, allowed) = self.guard.blocked(choice);
+        let owned = |(call, block): (&Call, &Block)| (call.clone(), block.clone());
+        let blocked: Vec<(Call, Block)> = blocked.into_iter().map(owned).collect();
+        if !blocked.is_empty() {
+            if allowed == 0 && self.may_tell_model() {
+                self.rounds = self.rounds.saturating_add(1);
+                return Some(Turn::Again(self.told(blocked)));
+            }
+            for (call, block) in &blocked {
+                let text = format!("[{} was not run: {}]\n", call.name, block.reason);
+                self.exchange.say(choice, &text, out);
+            }
+            if allowed == 0 {
+                return Some(Turn::End(End::Filtered));
+            }
+        }
+        let calls_go_out = allowed > 0 || reason == "tool_calls";
+        if self.guard.looks_at_end() && !self.guard.failed {
+            if let Some(turn) = self.end_of_turn(choice, calls_go_out, out).await {
+                return Some(turn);
+            }
+        }
+        if let Some(hook) = self.guard.wishes.resend.take() {
+            let echo = vec![RequestChange::Echo(self.exchange.echo())];
+            return Some(self.resend(&hook, echo));
+        }
+        self.guard.close(choice);
+        None
+    }
+
+    /// The answer as a message, and what is added to it where the turn ends here.
+    async fn end_of_turn(&mut self, choice: u32, calls_go_out: bool, out: &mut Vec<u8>) -> Option<Turn> {
+        let content = std::mem::take(&mut self.guard.choice(choice).content);
+        if !content.is_empty() {
+            let wishes =
+                self.door.message(&mut self.door.conversation.state(), Role::Assistant, &content, Origin::Model);
+            self.guard.wishes.join(wishes);
+            if let Some(turn) = self.interrupted() {
+                return Some(turn);
+            }
+        }
+        if calls_go_out {
+            return None;
+        }
+        let additions = self.door.shape(&content).await;
+        if let Some(block) = additions.withheld {
+            let tenant = self.door.tenant.id.as_deref();
+            self.door.shared.happened(&Happened::Blocked { tenant, what: "response", block: &block });
+            return Some(Turn::Drop);
+        }
+        for text in additions.append {
+            self.exchange.say(choice, &text, out);
+        }
+        for text in additions.send {
+            self.exchange.say(choice, &format!("\n\n{text}"), out);
+        }
+        self.door.watch(LifeEvent::Stop);
+        None
+    }
+
+    fn may_tell_model(&self) -> bool {
+        match self.door.shared.on_block {
+            // with several choices there is no one conversation that could go on
+            OnBlock::TellModel { most } => self.rounds < most && self.guard.n_choices() == 1,
+            OnBlock::Refuse => false,
+        }
+    }
+
+    /// What the model is to read: what it asked for, and why it was not done.
+    fn told(&self, blocked: Vec<(Call, Block)>) -> Vec<RequestChange> {
+        let mut changes = vec![RequestChange::Echo(self.exchange.echo())];
+        changes.extend(blocked.into_iter().map(|(call, block)| RequestChange::Result {
+            call,
+            output: format!("error: {}", block.reason),
+            is_error: true,
+        }));
+        changes.extend(self.door.conversation.state().take_queued());
+        changes
+    }
+}

@@ -1,0 +1,122 @@
+//! An answer in one piece: the same hooks, the same verdict as for a stream.
+
+use super::asking::Asking;
+use super::body;
+use super::decode;
+use super::weave::{Turn, Weave};
+use bytes::Bytes;
+use hookgate_llm::proxy::{Change, End, Piece, read_json};
+use http::{HeaderMap, header};
+use hyper::body::Incoming;
+use serde_json::Value;
+
+/// What the client gets.
+pub(super) enum Outcome {
+    /// The provider's bytes as they came.
+    Same(Bytes),
+    /// Others.
+    Changed(Bytes),
+    /// No answer: why.
+    Failed(String),
+}
+
+/// Reads an answer, shows it to the hooks and writes what is left of it.
+pub(super) async fn answer(mut weave: Weave, mut asking: Asking, headers: &HeaderMap, body: Incoming) -> Outcome {
+    let most = weave.door.shared.limits.max_answer_bytes;
+    let (mut bytes, mut value) = match read(most, headers, body).await {
+        Ok(read) => read,
+        Err(why) => return Outcome::Failed(why),
+    };
+    loop {
+        let mut seen = Seen::default();
+        if let Err(why) = show(&mut weave, &value, &mut seen) {
+            return Outcome::Failed(why);
+        }
+        let mut nowhere = Vec::new();
+        let end = match weave.settle(&mut nowhere).await {
+            None => None,
+            Some(Turn::End(how)) => Some(how),
+            Some(Turn::Drop) => {
+                seen.drop_all(&mut weave);
+                let changes = (0..seen.n_texts).map(|nth| Change::Text { nth, text: String::new() }).collect::<Vec<_>>();
+                return changed(weave.exchange.write_body(value, &changes, Some(End::Filtered)));
+            }
+            Some(Turn::Fail(why)) => return Outcome::Failed(why),
+            Some(Turn::Again(changes)) => {
+                weave.next_answer();
+                match ask_again(most, &mut asking, &changes).await {
+                    Ok(read) => (bytes, value) = read,
+                    Err(why) => return Outcome::Failed(why),
+                }
+                continue;
+            }
+        };
+        let changes = weave.guard.changes(&seen.parts);
+        let written = weave.exchange.write_body(value.clone(), &changes, end);
+        return if written == value { Outcome::Same(bytes) } else { changed(written) };
+    }
+}
+
+fn changed(value: Value) -> Outcome {
+    Outcome::Changed(value.to_string().into())
+}
+
+/// What an answer holds.
+#[derive(Default)]
+struct Seen {
+    parts: Vec<super::guard::Part>,
+    n_texts: u32,
+    calls: Vec<hookgate_llm::proxy::Channel>,
+}
+
+impl Seen {
+    fn drop_all(&self, weave: &mut Weave) {
+        for channel in &self.calls {
+            weave.exchange.drop_call(*channel);
+        }
+    }
+}
+
+fn show(weave: &mut Weave, value: &Value, seen: &mut Seen) -> Result<(), String> {
+    let Weave { exchange, guard, door, .. } = weave;
+    let mut waits = Vec::new();
+    let Seen { parts, n_texts, calls } = seen;
+    let read = exchange.read_body(value, &mut |piece| {
+        if let Piece::CallBegin { channel, .. } | Piece::CallEnd { channel, .. } = &piece
+            && !calls.contains(channel)
+        {
+            calls.push(*channel);
+        }
+        // texts are counted whether or not anybody looks at them
+        guard.piece(door, piece, n_texts, &mut waits, parts);
+    });
+    read.map_err(|odd| format!("the upstream's answer cannot be read: {odd}"))?;
+    for choice in guard.open_choices() {
+        guard.todo.push_back(super::guard::Todo::Close(choice, "stop".to_owned()));
+    }
+    Ok(())
+}
+
+/// The bytes of a body, and what stands in them without compression.
+async fn read(most: usize, headers: &HeaderMap, body: Incoming) -> Result<(Bytes, Value), String> {
+    let bytes = body::read(body, most).await.map_err(|error| format!("the upstream's answer cannot be read: {error}"))?;
+    let encoding = headers.get(header::CONTENT_ENCODING).and_then(|value| value.to_str().ok());
+    let plain = decode::whole(encoding, &bytes).map_err(|error| format!("the upstream's answer cannot be read: {error}"))?;
+    let value = read_json(&plain).ok_or("the upstream's answer is no JSON")?;
+    // the compression comes off with the header that names it
+    Ok((plain.into(), value))
+}
+
+async fn ask_again(
+    most: usize,
+    asking: &mut Asking,
+    changes: &[hookgate_llm::proxy::RequestChange],
+) -> Result<(Bytes, Value), String> {
+    asking.change(changes).map_err(|odd| format!("the request cannot be asked again: {odd}"))?;
+    let response = asking.send().await.map_err(|error| error.to_string())?;
+    if !response.status().is_success() {
+        return Err(format!("asked again, the upstream answered with status {}", response.status()));
+    }
+    let (parts, body) = response.into_parts();
+    read(most, &parts.headers, body).await
+}
