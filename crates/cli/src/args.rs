@@ -1,6 +1,6 @@
 //! The command line.
 
-use crate::config::{ProviderName, ToolName};
+use crate::config::{LogName, ProviderName, ToolName};
 use clap::{Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 use hookgate_handlers::folder::OnInvalid;
@@ -18,6 +18,8 @@ pub struct Args {
 pub(crate) enum Command {
     /// Talk to a model that obeys a folder of hooks
     Chat(Box<ChatArgs>),
+    /// Stand between agents and their model providers, so that all hooks apply
+    Gateway(Box<GatewayArgs>),
     /// List the hooks of a folder
     List(FolderArgs),
     /// Check the hook files of a folder
@@ -215,6 +217,43 @@ pub(crate) struct ChatArgs {
     /// Show debug lines, the model's thoughts and the results of tools
     #[arg(short, long)]
     pub(crate) verbose: bool,
+    /// Where the audit trail is kept [default: HOOKGATE_DATA_DIR, else ~/.local/share/hookgate]
+    #[arg(long, value_name = "DIR")]
+    pub(crate) data_dir: Option<PathBuf>,
+    /// The configuration file [default: hookgate.toml here or in a folder above]
+    #[arg(long, value_name = "FILE")]
+    pub(crate) config: Option<PathBuf>,
+}
+
+#[derive(Debug, Default, clap::Args)]
+#[command(after_help = "\
+Agents set their base URL to the gateway: OPENAI_BASE_URL=http://127.0.0.1:8787/v1, ANTHROPIC_BASE_URL=http://127.0.0.1:8787.
+Flags beat hookgate.toml ([gateway], [[tenants]]). SIGTERM and Ctrl-C let open answers finish.")]
+pub(crate) struct GatewayArgs {
+    /// The provider, such as https://api.openai.com
+    #[arg(long, value_name = "URL")]
+    pub(crate) upstream: Option<String>,
+    /// Where to listen [default: 127.0.0.1:8787]
+    #[arg(long, value_name = "ADDRESS")]
+    pub(crate) listen: Option<String>,
+    /// Listen on a Unix socket instead
+    #[arg(long, value_name = "FILE", conflicts_with = "listen")]
+    pub(crate) socket: Option<PathBuf>,
+    /// The variable that holds the provider's API key; what clients send as a key is replaced by it
+    #[arg(long, value_name = "NAME")]
+    pub(crate) key_env: Option<String>,
+    /// The hooks folder
+    #[arg(long, value_name = "DIR")]
+    pub(crate) hooks: Option<PathBuf>,
+    /// The operator's own hooks folder, whose hooks may change answers
+    #[arg(long, value_name = "DIR")]
+    pub(crate) trusted_hooks: Option<PathBuf>,
+    /// What a bad hook file does: refuse to start, or skip the bad hooks [default: refuse]
+    #[arg(long)]
+    pub(crate) on_invalid: Option<OnInvalidArg>,
+    /// What is written to standard error [default: json]
+    #[arg(long)]
+    pub(crate) log: Option<LogName>,
     /// Where the audit trail is kept [default: HOOKGATE_DATA_DIR, else ~/.local/share/hookgate]
     #[arg(long, value_name = "DIR")]
     pub(crate) data_dir: Option<PathBuf>,

@@ -19,6 +19,7 @@ mod workshop;
 
 mod chat;
 mod commands;
+mod gateway;
 
 pub use args::Args;
 pub use commands::run;

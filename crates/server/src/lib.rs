@@ -3,3 +3,4 @@
 //! Must not: read the environment or a configuration; make a hook; decide anything that a hook decides.
 
 pub mod gateway;
+pub mod metrics;

@@ -4,6 +4,7 @@ mod audit;
 mod chat;
 mod check;
 mod completions;
+mod gateway;
 mod list;
 mod schema;
 
@@ -20,6 +21,7 @@ use std::path::Path;
 pub fn run(args: Args) -> Result<Exit, Failure> {
     match args.command {
         Command::Chat(args) => chat::run(&args),
+        Command::Gateway(args) => gateway::run(&args),
         Command::List(args) => list::run(&args),
         Command::Check(args) => check::run(&args),
         Command::Audit(args) => audit::run(&args),

@@ -2,6 +2,7 @@
 //! place and what is allowed. Relative paths are relative to the file.
 
 use super::builtins::Builtins;
+use super::gateway::{GatewayTable, TenantTable};
 use crate::failure::Failure;
 use clap::ValueEnum;
 use hookgate_handlers::folder::OnInvalid;
@@ -30,6 +31,8 @@ pub(crate) struct ConfigFile {
     pub(crate) chat: Chat,
     pub(crate) tools: Tools,
     pub(crate) audit: AuditTable,
+    pub(crate) gateway: GatewayTable,
+    pub(crate) tenants: Vec<TenantTable>,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -231,7 +234,11 @@ impl ConfigFile {
             &mut self.tools.workdir,
             &mut self.audit.dir,
             &mut self.audit.key_file,
+            &mut self.gateway.socket,
+            &mut self.gateway.tls_cert,
+            &mut self.gateway.tls_key,
         ];
+        let places = places.into_iter().chain(self.tenants.iter_mut().map(|tenant| &mut tenant.hooks_dir));
         for place in places {
             // an empty path stays empty: it means "not set"
             if let Some(place) = place.as_mut().filter(|place| !place.as_os_str().is_empty()) {
@@ -276,7 +283,7 @@ mod tests {
         );
         refused(
             "[hook]\n",
-            "x.toml:1:2: unknown key `hook`, expected one of `hooks`, `builtin`, `model`, `judge`, `chat`, `tools`, `audit` (did you mean `hooks`?)",
+            "x.toml:1:2: unknown key `hook`, expected one of `hooks`, `builtin`, `model`, `judge`, `chat`, `tools`, `audit`, `gateway`, `tenants` (did you mean `hooks`?)",
         );
         refused(
             "[model]\nprovider = 'opnai'\n",

@@ -2,7 +2,9 @@
 
 mod builtins;
 mod file;
+mod gateway;
 mod settings;
 
 pub(crate) use file::{AuditTable, ConfigFile, ProviderName, ToolName};
+pub(crate) use gateway::{LogName, OnBlockName, OnHoldLimitName, TenantTable};
 pub(crate) use settings::{Backend, Judging, Settings};

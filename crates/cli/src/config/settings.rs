@@ -133,6 +133,11 @@ impl Settings {
 }
 
 impl Judging {
+    /// The model of `[judge]`; none where there is none.
+    pub(crate) fn of_judge(judge: &Judge, environment: Environment<'_>) -> Result<Judging, Failure> {
+        Judging::resolve(judge, &Backend::Demo, environment)
+    }
+
     /// The model of `[judge]`, else the one that answers.
     fn resolve(judge: &Judge, answers: &Backend, environment: Environment<'_>) -> Result<Judging, Failure> {
         let backend = match judge.own_model() {

@@ -4,10 +4,10 @@ use super::Shared;
 use super::body::full;
 use super::upstream::{NoAnswer, Outgoing, Upstream};
 use bytes::Bytes;
-use http::header;
-use http::Response;
-use hyper::body::Incoming;
 use hookgate_llm::proxy::{Middle, Odd, RequestChange};
+use http::Response;
+use http::header;
+use hyper::body::Incoming;
 use serde_json::Value;
 use std::sync::Arc;
 

@@ -94,8 +94,9 @@ impl Decoder {
 /// # Errors
 /// As [`Decoder::push`]; or the encoding is not known.
 pub(super) fn whole(encoding: Option<&str>, bytes: &[u8]) -> io::Result<Vec<u8>> {
-    let mut decoder = Decoder::of(encoding)
-        .ok_or_else(|| io::Error::other(format!("unknown content-encoding `{}`", encoding.unwrap_or_default())))?;
+    let mut decoder = Decoder::of(encoding).ok_or_else(|| {
+        io::Error::other(format!("unknown content-encoding `{}`", encoding.unwrap_or_default()))
+    })?;
     let mut plain = Vec::new();
     decoder.push(bytes, |piece| plain.extend_from_slice(piece))?;
     Ok(plain)

@@ -100,7 +100,12 @@ impl Door {
     }
 
     /// Tells JSON hooks something, of the answer that `answer` stands for where it is about one.
-    pub(super) fn tell(&self, state: &mut State, answer: Option<&mut Answer>, event: &WatchEvent<'_>) -> Wishes {
+    pub(super) fn tell(
+        &self,
+        state: &mut State,
+        answer: Option<&mut Answer>,
+        event: &WatchEvent<'_>,
+    ) -> Wishes {
         let mut effects = std::mem::take(&mut state.effects);
         match answer {
             Some(answer) => {
@@ -152,7 +157,14 @@ impl Door {
     }
 
     /// Tells JSON hooks and watching hooks what came of a tool.
-    pub(super) fn tool_ran(&self, state: &mut State, name: &str, input: &Value, output: &str, is_error: bool) -> Wishes {
+    pub(super) fn tool_ran(
+        &self,
+        state: &mut State,
+        name: &str,
+        input: &Value,
+        output: &str,
+        is_error: bool,
+    ) -> Wishes {
         let result = Value::String(output.to_owned());
         let outcome = if is_error { ToolOutcome::Error(output) } else { ToolOutcome::Result(&result) };
         let wishes = self.tell(state, None, &WatchEvent::Tool(ToolRun { name, args: input, outcome }));
@@ -176,7 +188,8 @@ impl Door {
         }
         let event = GateEvent::PreToolUse { tool_name: name.to_owned(), tool_input: input.clone() };
         let mut ruling = self.ask(event).await;
-        let changed = ruling.updated.drain(..).find(|(field, _)| field == "toolInput").map(|(_, value)| value);
+        let changed =
+            ruling.updated.drain(..).find(|(field, _)| field == "toolInput").map(|(_, value)| value);
         (ruling.block().cloned(), changed, wishes)
     }
 }

@@ -50,7 +50,8 @@ impl Tls {
         if chain.is_empty() {
             return Err("the certificate file holds no certificate".to_owned());
         }
-        let key = PrivateKeyDer::from_pem_slice(key).map_err(|error| format!("the key cannot be read: {error}"))?;
+        let key =
+            PrivateKeyDer::from_pem_slice(key).map_err(|error| format!("the key cannot be read: {error}"))?;
         let provider = Arc::new(rustls::crypto::ring::default_provider());
         let mut config = rustls::ServerConfig::builder_with_provider(provider)
             .with_safe_default_protocol_versions()
@@ -66,7 +67,12 @@ impl Gateway {
     ///
     /// # Errors
     /// When the listener fails for good.
-    pub async fn serve(&self, listen: Listen, stop: impl Future<Output = ()>, drain: Duration) -> io::Result<usize> {
+    pub async fn serve(
+        &self,
+        listen: Listen,
+        stop: impl Future<Output = ()>,
+        drain: Duration,
+    ) -> io::Result<usize> {
         let room = Arc::new(Semaphore::new(self.shared.limits.connections));
         let open = Arc::new(std::sync::atomic::AtomicUsize::new(0));
         let graceful = GracefulShutdown::new();
@@ -100,7 +106,9 @@ impl Gateway {
                     None => serve_one(connection, server, shared, watcher).await,
                     Some(Tls(acceptor)) => {
                         // a client that does not shake hands must not keep a place
-                        if let Ok(Ok(stream)) = tokio::time::timeout(within, acceptor.accept(connection)).await {
+                        if let Ok(Ok(stream)) =
+                            tokio::time::timeout(within, acceptor.accept(connection)).await
+                        {
                             serve_one(stream, server, shared, watcher).await;
                         }
                     }

@@ -28,7 +28,9 @@ pub(super) struct Looks {
 impl Looks {
     pub(super) fn of(door: &Door) -> Looks {
         let set = door.tenant.dispatcher.current();
-        let text = set.listens_to_messages() || door.listens_at(Point::Message) || door.listens_at(Point::PreResponse);
+        let text = set.listens_to_messages()
+            || door.listens_at(Point::Message)
+            || door.listens_at(Point::PreResponse);
         Looks {
             content: set.listens_to_chunks(ChunkKind::Content),
             reasoning: set.listens_to_chunks(ChunkKind::Reasoning),
@@ -136,7 +138,14 @@ impl Guard {
     }
 
     /// Shows a piece to the hooks. What it waits for and what text it has is noted for its event.
-    pub(super) fn piece(&mut self, door: &Door, piece: Piece<'_>, nth: &mut u32, waits: &mut Vec<Wait>, parts: &mut Vec<Part>) {
+    pub(super) fn piece(
+        &mut self,
+        door: &Door,
+        piece: Piece<'_>,
+        nth: &mut u32,
+        waits: &mut Vec<Wait>,
+        parts: &mut Vec<Part>,
+    ) {
         match piece {
             Piece::Text { channel, text } => {
                 let number = *nth;
@@ -168,7 +177,15 @@ impl Guard {
         }
     }
 
-    fn text(&mut self, door: &Door, channel: Channel, nth: u32, text: &str, waits: &mut Vec<Wait>, parts: &mut Vec<Part>) {
+    fn text(
+        &mut self,
+        door: &Door,
+        channel: Channel,
+        nth: u32,
+        text: &str,
+        waits: &mut Vec<Wait>,
+        parts: &mut Vec<Part>,
+    ) {
         if self.looks.text && channel.kind == ChannelKind::Content {
             self.choice(channel.choice).content.push_str(text);
         }
@@ -273,9 +290,10 @@ impl Guard {
             Wait::Text(channel, end) => {
                 self.texts.iter().any(|(known, text)| known == channel && text.clear >= *end)
             }
-            Wait::Call(channel) => {
-                self.calls.iter().any(|(known, verdict)| known == channel && !matches!(verdict, Verdict::Open))
-            }
+            Wait::Call(channel) => self
+                .calls
+                .iter()
+                .any(|(known, verdict)| known == channel && !matches!(verdict, Verdict::Open)),
             Wait::Close(choice) => self.choices.iter().any(|(known, at)| known == choice && at.closed),
         }
     }
@@ -289,7 +307,9 @@ impl Guard {
     pub(super) fn changes(&self, parts: &[Part]) -> Vec<Change> {
         let mut changes = Vec::new();
         for part in parts {
-            let Some((_, text)) = self.texts.iter().find(|(channel, _)| *channel == part.channel) else { continue };
+            let Some((_, text)) = self.texts.iter().find(|(channel, _)| *channel == part.channel) else {
+                continue;
+            };
             if let Some(text) = redacted(part, &text.redactions) {
                 changes.push(Change::Text { nth: part.nth, text });
             }
@@ -414,13 +434,15 @@ mod tests {
     #[test]
     fn a_range_is_replaced_across_parts() {
         let channel = Channel { choice: 0, kind: ChannelKind::Content };
-        let parts = [("abc", 0), ("def", 3), ("ghi", 6)]
-            .map(|(text, start)| Part { nth: 0, channel, start, text: text.to_owned() });
+        let parts = [("abc", 0), ("def", 3), ("ghi", 6)].map(|(text, start)| Part {
+            nth: 0,
+            channel,
+            start,
+            text: text.to_owned(),
+        });
         let check = |ranges: &[std::ops::Range<u64>], want: [Option<&str>; 3]| {
-            let redactions: Vec<Redaction> = ranges
-                .iter()
-                .map(|range| Redaction { range: range.clone(), with: "_".to_owned() })
-                .collect();
+            let redactions: Vec<Redaction> =
+                ranges.iter().map(|range| Redaction { range: range.clone(), with: "_".to_owned() }).collect();
             let got = parts.each_ref().map(|part| redacted(part, &redactions));
             assert_eq!(got, want.map(|text| text.map(str::to_owned)), "{ranges:?}");
         };

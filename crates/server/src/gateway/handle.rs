@@ -16,7 +16,9 @@ use super::{Happened, Shared};
 use bytes::Bytes;
 use hookgate_core::hook::Listens;
 use hookgate_core::point::Stage;
-use hookgate_llm::proxy::{Asked, ErrorKind, Middle, RequestChange, Route, has_duplicate_keys, read_json, route};
+use hookgate_llm::proxy::{
+    Asked, ErrorKind, Middle, RequestChange, Route, has_duplicate_keys, read_json, route,
+};
 use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode, header};
 use http_body_util::{BodyExt, StreamBody};
 use hyper::body::{Frame, Incoming};
@@ -75,16 +77,20 @@ async fn admit_client(
     route: Route,
     line: &mut Line,
 ) -> Result<(Response<Body>, Permit), Refusal> {
-    let (tenant, agent) = shared.tenants.of(&parts.headers, parts.uri.query()).map_err(|unknown| match unknown {
-        Unknown::Key => Refusal::new(ErrorKind::Unauthorized, "the gateway does not know this API key"),
-        Unknown::Tenant => Refusal::new(ErrorKind::Forbidden, "the request names no tenant of this gateway"),
-    })?;
+    let (tenant, agent) =
+        shared.tenants.of(&parts.headers, parts.uri.query()).map_err(|unknown| match unknown {
+            Unknown::Key => Refusal::new(ErrorKind::Unauthorized, "the gateway does not know this API key"),
+            Unknown::Tenant => {
+                Refusal::new(ErrorKind::Forbidden, "the request names no tenant of this gateway")
+            }
+        })?;
     line.tenant = tenant.id.clone();
     let permit = Arc::clone(&tenant.at_a_time)
         .try_acquire_owned()
         .map_err(|_| Refusal::new(ErrorKind::Busy, "too many requests at a time; try again later"))?;
     if parts.headers.contains_key(header::UPGRADE) && parts.method == Method::GET {
-        let why = "this gateway passes no connection upgrades (WebSocket): what runs in them cannot be judged";
+        let why =
+            "this gateway passes no connection upgrades (WebSocket): what runs in them cannot be judged";
         return Err(Refusal::new(ErrorKind::BadRequest, why));
     }
     let response = match route {
@@ -130,11 +136,14 @@ async fn passed(
 impl Shared {
     /// The provider for a path and model, and the path without the mount.
     fn upstream<'p>(&self, path: &'p str, model: Option<&str>) -> Result<(Arc<Upstream>, &'p str), Refusal> {
-        let found = self.upstreams.iter().find_map(|upstream| {
-            upstream.takes(path, model).map(|path| (Arc::clone(upstream), path))
-        });
+        let found = self
+            .upstreams
+            .iter()
+            .find_map(|upstream| upstream.takes(path, model).map(|path| (Arc::clone(upstream), path)));
         found.ok_or_else(|| match model {
-            Some(model) => Refusal::new(ErrorKind::NotFound, format!("no upstream takes the model `{model}` here")),
+            Some(model) => {
+                Refusal::new(ErrorKind::NotFound, format!("no upstream takes the model `{model}` here"))
+            }
             None => Refusal::new(ErrorKind::NotFound, "no upstream takes this path"),
         })
     }
@@ -186,7 +195,11 @@ async fn judged(
     let changes = match turn::admit(&door, &asked).await {
         Admitted::Forward(changes) => changes,
         Admitted::Blocked(block) => {
-            shared.happened(&Happened::Blocked { tenant: tenant.id.as_deref(), what: "prompt", block: &block });
+            shared.happened(&Happened::Blocked {
+                tenant: tenant.id.as_deref(),
+                what: "prompt",
+                block: &block,
+            });
             return Err(Refusal::new(ErrorKind::Refused, block.reason));
         }
         Admitted::Interrupted(hook) => {
@@ -206,9 +219,9 @@ async fn send(
     changes: &[RequestChange],
     line: &mut Line,
 ) -> Result<Response<Body>, Refusal> {
-    asking
-        .change(changes)
-        .map_err(|odd| Refusal::new(ErrorKind::Internal, format!("what hooks want cannot be put into the request: {odd}")))?;
+    asking.change(changes).map_err(|odd| {
+        Refusal::new(ErrorKind::Internal, format!("what hooks want cannot be put into the request: {odd}"))
+    })?;
     let looks = Looks::of(&door);
     if looks.anything() {
         // what hooks must read need not be compressed first
@@ -223,8 +236,9 @@ async fn send(
     }
     let text = |name| parts.headers.get(name).and_then(|value: &HeaderValue| value.to_str().ok());
     let kind = text(&header::CONTENT_TYPE).unwrap_or_default().to_ascii_lowercase();
-    let decoder = Decoder::of(text(&header::CONTENT_ENCODING))
-        .ok_or_else(|| Refusal::new(ErrorKind::Upstream, "the upstream's answer has a compression that is not known here"))?;
+    let decoder = Decoder::of(text(&header::CONTENT_ENCODING)).ok_or_else(|| {
+        Refusal::new(ErrorKind::Upstream, "the upstream's answer has a compression that is not known here")
+    })?;
     if kind.contains("event-stream") {
         if !decoder.is_plain() {
             parts.headers.remove(header::CONTENT_ENCODING);
@@ -275,16 +289,24 @@ async fn read_request(
         None => Ok((bytes.clone(), bytes)),
         some => match decode::whole(some, &bytes) {
             Ok(plain) => Ok((bytes, plain.into())),
-            Err(error) => Err(Refusal::new(ErrorKind::BadRequest, format!("the body cannot be read: {error}"))),
+            Err(error) => {
+                Err(Refusal::new(ErrorKind::BadRequest, format!("the body cannot be read: {error}")))
+            }
         },
     }
 }
 
-fn understood(middle: &dyn Middle, parts: &http::request::Parts, plain: &[u8]) -> Result<(Value, Asked), Refusal> {
+fn understood(
+    middle: &dyn Middle,
+    parts: &http::request::Parts,
+    plain: &[u8],
+) -> Result<(Value, Asked), Refusal> {
     let bad = |why: String| Refusal::new(ErrorKind::BadRequest, why);
     let body = read_json(plain).ok_or_else(|| bad("the body is no JSON".to_owned()))?;
     if let Some(key) = has_duplicate_keys(plain) {
-        return Err(bad(format!("the body has the key `{key}` twice in one object: readers may differ about which counts")));
+        return Err(bad(format!(
+            "the body has the key `{key}` twice in one object: readers may differ about which counts"
+        )));
     }
     let path = match parts.uri.query() {
         Some(query) => format!("{}?{query}", parts.uri.path()),

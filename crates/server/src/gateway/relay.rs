@@ -11,10 +11,10 @@ use super::guard::{Part, Todo, Wait};
 use super::weave::{Turn, Weave};
 use super::{Happened, OnHoldLimit};
 use bytes::Bytes;
-use http_body_util::BodyExt;
-use http::header;
 use hookgate_llm::proxy::{End, Note, RequestChange};
 use hookgate_llm::sse::{Event, Parser};
+use http::header;
+use http_body_util::BodyExt;
 use hyper::body::Incoming;
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -115,11 +115,15 @@ impl Relay {
                                 parts: std::mem::take(&mut self.scratch.parts),
                             });
                         }
-                        Err(odd) => return self.fail(&format!("the upstream's stream cannot be read: {odd}")),
+                        Err(odd) => {
+                            return self.fail(&format!("the upstream's stream cannot be read: {odd}"));
+                        }
                     }
                 }
                 Ok(None) => break,
-                Err(too_large) => return self.fail(&format!("the upstream's stream cannot be read: {too_large}")),
+                Err(too_large) => {
+                    return self.fail(&format!("the upstream's stream cannot be read: {too_large}"));
+                }
             }
             self.work().await;
             if self.source.is_none() {
@@ -167,7 +171,9 @@ impl Relay {
                 let decoder = Decoder::of(text(&header::CONTENT_ENCODING));
                 match decoder.filter(|_| parts.status.is_success() && is_stream) {
                     Some(decoder) => self.source = Some(Source { body, decoder }),
-                    None => self.fail(&format!("asked again, the upstream answered with status {}", parts.status)),
+                    None => {
+                        self.fail(&format!("asked again, the upstream answered with status {}", parts.status))
+                    }
                 }
             }
             Err(error) => self.fail(&error.to_string()),
@@ -234,7 +240,8 @@ impl Relay {
         let held_until = self.held_since.map(|since| since + limits.max_hold);
         let Some(source) = &mut self.source else { return };
         let frame = source.body.frame();
-        let within = held_until.map_or(idle, |until| until.saturating_duration_since(Instant::now()).min(idle));
+        let within =
+            held_until.map_or(idle, |until| until.saturating_duration_since(Instant::now()).min(idle));
         match tokio::time::timeout(within, frame).await {
             Err(_) if held_until.is_some_and(|until| until <= Instant::now()) => self.over_the_limit(),
             Err(_) => self.fail(&format!("the upstream sent nothing for {} s", seconds(idle))),
@@ -298,7 +305,11 @@ impl Relay {
 }
 
 /// Reads an event and shows its pieces to the hooks.
-fn take_in(weave: &mut Weave, scratch: &mut Scratch, event: &Event<'_>) -> Result<Note, hookgate_llm::proxy::Odd> {
+fn take_in(
+    weave: &mut Weave,
+    scratch: &mut Scratch,
+    event: &Event<'_>,
+) -> Result<Note, hookgate_llm::proxy::Odd> {
     let Weave { exchange, guard, door, .. } = weave;
     let Scratch { waits, parts } = scratch;
     let mut nth = 0;

@@ -102,6 +102,8 @@ impl http_body::Body for Tracked {
             Poll::Ready(Some(Ok(frame))) => {
                 let more = frame.data_ref().map_or(0, |data| data.len() as u64);
                 self.line.bytes = self.line.bytes.saturating_add(more);
+                // who knows the length does not ask for the end
+                self.line.complete = self.inner.is_end_stream();
             }
             Poll::Ready(Some(Err(error))) => self.line.error = Some(error.to_string()),
             Poll::Pending => {}

@@ -172,7 +172,9 @@ mod tests {
         let who = |tenant, agent: Option<&str>| Who { tenant, agent: agent.map(str::to_owned) };
         let keys = HashMap::from([(hash_of("k1"), who(0, None)), (hash_of("k2"), who(1, Some("bot")))]);
         let tenants = Tenants::new(vec![tenant("acme"), tenant("evil")], Identify::ByKey(keys));
-        let check = |pairs: &[(&'static str, &str)], query: Option<&str>, want: Result<(&str, Option<&str>), Unknown>| {
+        let check = |pairs: &[(&'static str, &str)],
+                     query: Option<&str>,
+                     want: Result<(&str, Option<&str>), Unknown>| {
             let got = tenants.of(&headers(pairs), query);
             let got = got.map(|(tenant, agent)| (tenant.id.clone().unwrap(), agent));
             assert_eq!(got, want.map(|(id, agent)| (id.to_owned(), agent.map(str::to_owned))), "{pairs:?}");

@@ -37,7 +37,9 @@ pub(super) async fn admit(door: &Door, asked: &Asked) -> Admitted {
     let changers = changes_prompts(door);
     for (n, (said, link)) in asked.messages.iter().zip(&chain).enumerate() {
         let outcome = match &said.what {
-            What::User(text) if n >= new_from => new_prompt(door, said.place, text, *link, &mut changes).await,
+            What::User(text) if n >= new_from => {
+                new_prompt(door, said.place, text, *link, &mut changes).await
+            }
             What::User(text) if changers => old_prompt(door, said.place, text, &mut changes).await,
             What::Result { .. } if n >= new_from => new_result(door, asked, n, *link),
             _ => None,
@@ -54,9 +56,9 @@ pub(super) async fn admit(door: &Door, asked: &Asked) -> Admitted {
 fn changes_prompts(door: &Door) -> bool {
     door.listens_at(Point::UserPromptSubmit) && {
         let set = door.tenant.dispatcher.current();
-        set.hooks().iter().any(|hook| {
-            hook.listens.point() == Point::UserPromptSubmit && !hook.mutable_fields.is_empty()
-        })
+        set.hooks()
+            .iter()
+            .any(|hook| hook.listens.point() == Point::UserPromptSubmit && !hook.mutable_fields.is_empty())
     }
 }
 
@@ -124,7 +126,8 @@ async fn ask(door: &Door, text: &str) -> Result<Option<String>, Block> {
 
 /// What a tool gave. Hooks are told once.
 fn new_result(door: &Door, asked: &Asked, n: usize, link: u64) -> Option<Admitted> {
-    let Some(Said { what: What::Result { call_id, name, output, is_error }, .. }) = asked.messages.get(n) else {
+    let Some(Said { what: What::Result { call_id, name, output, is_error }, .. }) = asked.messages.get(n)
+    else {
         return None;
     };
     let mut state = door.conversation.state();

@@ -170,9 +170,8 @@ impl Courier {
         body: Body,
     ) -> Result<Response<Incoming>, NoAnswer> {
         let unreachable = |error: &dyn std::error::Error| NoAnswer::Unreachable(whole_text(error));
-        let uri = upstream
-            .uri(&outgoing.path, outgoing.query.as_deref())
-            .map_err(|error| unreachable(&error))?;
+        let uri =
+            upstream.uri(&outgoing.path, outgoing.query.as_deref()).map_err(|error| unreachable(&error))?;
         let mut request = Request::new(body);
         *request.method_mut() = outgoing.method.clone();
         *request.uri_mut() = uri;
@@ -284,7 +283,12 @@ mod tests {
         let check = |mount: &str, models: &[&str], path: &str, model: Option<&str>, want: Option<&str>| {
             let models = models.iter().map(|name| (*name).to_owned()).collect();
             let upstream = Upstream::new("http://h").unwrap().under(mount).for_models(models);
-            assert_eq!(upstream.takes(path, model), want, "{mount} {models:?} {path} {model:?}", models = upstream.models);
+            assert_eq!(
+                upstream.takes(path, model),
+                want,
+                "{mount} {models:?} {path} {model:?}",
+                models = upstream.models
+            );
         };
         check("", &[], "/v1/x", None, Some("/v1/x"));
         check("/openai/", &[], "/openai/v1/x", None, Some("/v1/x"));

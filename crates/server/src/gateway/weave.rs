@@ -150,8 +150,12 @@ impl Weave {
     async fn end_of_turn(&mut self, choice: u32, calls_go_out: bool, out: &mut Vec<u8>) -> Option<Turn> {
         let content = std::mem::take(&mut self.guard.choice(choice).content);
         if !content.is_empty() {
-            let wishes =
-                self.door.message(&mut self.door.conversation.state(), Role::Assistant, &content, Origin::Model);
+            let wishes = self.door.message(
+                &mut self.door.conversation.state(),
+                Role::Assistant,
+                &content,
+                Origin::Model,
+            );
             self.guard.wishes.join(wishes);
             if let Some(turn) = self.interrupted() {
                 return Some(turn);

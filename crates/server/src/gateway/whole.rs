@@ -21,7 +21,12 @@ pub(super) enum Outcome {
 }
 
 /// Reads an answer, shows it to the hooks and writes what is left of it.
-pub(super) async fn answer(mut weave: Weave, mut asking: Asking, headers: &HeaderMap, body: Incoming) -> Outcome {
+pub(super) async fn answer(
+    mut weave: Weave,
+    mut asking: Asking,
+    headers: &HeaderMap,
+    body: Incoming,
+) -> Outcome {
     let most = weave.door.shared.limits.max_answer_bytes;
     let (mut bytes, mut value) = match read(most, headers, body).await {
         Ok(read) => read,
@@ -38,7 +43,9 @@ pub(super) async fn answer(mut weave: Weave, mut asking: Asking, headers: &Heade
             Some(Turn::End(how)) => Some(how),
             Some(Turn::Drop) => {
                 seen.drop_all(&mut weave);
-                let changes = (0..seen.n_texts).map(|nth| Change::Text { nth, text: String::new() }).collect::<Vec<_>>();
+                let changes = (0..seen.n_texts)
+                    .map(|nth| Change::Text { nth, text: String::new() })
+                    .collect::<Vec<_>>();
                 return changed(weave.exchange.write_body(value, &changes, Some(End::Filtered)));
             }
             Some(Turn::Fail(why)) => return Outcome::Failed(why),
@@ -99,9 +106,12 @@ fn show(weave: &mut Weave, value: &Value, seen: &mut Seen) -> Result<(), String>
 
 /// The bytes of a body, and what stands in them without compression.
 async fn read(most: usize, headers: &HeaderMap, body: Incoming) -> Result<(Bytes, Value), String> {
-    let bytes = body::read(body, most).await.map_err(|error| format!("the upstream's answer cannot be read: {error}"))?;
+    let bytes = body::read(body, most)
+        .await
+        .map_err(|error| format!("the upstream's answer cannot be read: {error}"))?;
     let encoding = headers.get(header::CONTENT_ENCODING).and_then(|value| value.to_str().ok());
-    let plain = decode::whole(encoding, &bytes).map_err(|error| format!("the upstream's answer cannot be read: {error}"))?;
+    let plain = decode::whole(encoding, &bytes)
+        .map_err(|error| format!("the upstream's answer cannot be read: {error}"))?;
     let value = read_json(&plain).ok_or("the upstream's answer is no JSON")?;
     // the compression comes off with the header that names it
     Ok((plain.into(), value))

@@ -1,0 +1,218 @@
+//! `hookgate gateway`: the gateway as configured, from its start to its end.
+
+mod hooks;
+mod log;
+mod settings;
+
+use crate::args::GatewayArgs;
+use crate::config::ConfigFile;
+use crate::data::Trail;
+use crate::exit::Exit;
+use crate::failure::{Failure, with_causes};
+use crate::model;
+use crate::signals::Signals;
+use crate::workshop::workshop;
+use hookgate_core::gate::Surroundings;
+use hookgate_core::record::{Memory, Recorder};
+use hookgate_handlers::clock::TokioTimer;
+use hookgate_handlers::command::Commands;
+use hookgate_handlers::watchers::{self, Watchers};
+use hookgate_server::gateway::{Gateway, Identify, KeyHash, Listen, Options, Tenant, Tenants, Tls, Who};
+use hookgate_server::metrics::Metrics;
+use hooks::HookSets;
+use log::Log;
+use settings::{Identity, Place, Settings};
+use std::collections::HashMap;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use tokio::net::{TcpListener, UnixListener};
+
+/// How long the end waits for watching hooks and for the processes of command hooks.
+const SETTLING: Duration = Duration::from_secs(5);
+
+/// Serves until it is told to stop.
+pub(crate) fn run(args: &GatewayArgs, file: ConfigFile) -> Result<Exit, Failure> {
+    let settings = Settings::resolve(args, file, &|name| std::env::var_os(name))?;
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .build()
+        .map_err(|error| Failure::new(format!("the gateway cannot start its threads: {error}")))?;
+    runtime.block_on(serve(settings))
+}
+
+async fn serve(settings: Settings) -> Result<Exit, Failure> {
+    let log = Log::new(settings.log);
+    let commands = Commands::default();
+    let spending = model::spending(&settings.judging);
+    let turns = spending.turns.clone();
+    let judges = model::judges(settings.judging.backend.clone());
+    let hooks = HookSets::load(&settings, workshop(commands.clone(), judges, spending), &log)?;
+    let metrics = Arc::new(Metrics::new());
+    let around = Surroundings {
+        timer: Arc::new(TokioTimer::new()),
+        recorder: recorder(&settings, &log),
+        budget: settings.chain_budget,
+    };
+    let watchers = Watchers::new(around.clone(), watchers::Limits::default());
+    let options = Options {
+        upstreams: settings.upstreams,
+        tenants: tenants(&hooks, settings.identity, settings.max_sessions),
+        around,
+        watchers: watchers.clone(),
+        turns,
+        on_block: settings.on_block,
+        on_hold_limit: settings.on_hold_limit,
+        max_resends: settings.max_resends,
+        limits: settings.limits,
+        observer: {
+            let (metrics, log) = (Arc::clone(&metrics), log.clone());
+            Arc::new(move |what| {
+                metrics.note(what);
+                log.note(what);
+            })
+        },
+        metrics: settings.open_metrics.then(|| text_of(&metrics)),
+        degraded: hooks.degraded(),
+    };
+    let gateway = Gateway::new(options, &this_run()).map_err(|error| Failure::new(with_causes(&error)))?;
+    let (listen, where_at) = bind(&settings.place).await?;
+    log.say(&format!("listening on {where_at}, {}", hooks.summary()));
+    let reloading = tokio::spawn(hooks.clone().follow(settings.reload, log.clone(), Arc::clone(&metrics)));
+    let admin = match &settings.admin {
+        Some(address) => Some(serve_metrics(address, &metrics, &log).await?),
+        None => None,
+    };
+    let mut signals =
+        Signals::all().map_err(|error| Failure::new(format!("signals cannot be awaited: {error}")))?;
+    let stop = async {
+        signals.next().await;
+        log.say("stopping: open answers may finish");
+    };
+    let served = gateway.serve(listen, stop, settings.drain).await;
+    reloading.abort();
+    if let Some(admin) = admin {
+        admin.abort();
+    }
+    gateway.end_sessions();
+    let left = watchers.drain(SETTLING).await;
+    if left > 0 {
+        log.say(&format!("{left} watching hooks did not run to their end"));
+    }
+    drop((gateway, hooks));
+    commands.settle(SETTLING);
+    if let Place::Unix(path) = &settings.place {
+        // the socket's file is of no use without us
+        let _ = std::fs::remove_file(path);
+    }
+    match served {
+        Ok(0) => Ok(Exit::Done),
+        Ok(open) => {
+            log.say(&format!("{open} connections were closed before their answers were out"));
+            Ok(Exit::Done)
+        }
+        Err(error) => Err(Failure::new(format!("the gateway cannot go on listening: {error}"))),
+    }
+}
+
+fn text_of(metrics: &Arc<Metrics>) -> Arc<dyn Fn() -> String + Send + Sync> {
+    let metrics = Arc::clone(metrics);
+    Arc::new(move || metrics.text())
+}
+
+fn recorder(settings: &Settings, log: &Log) -> Arc<dyn Recorder> {
+    match settings.data.clone() {
+        Some(place) => {
+            let log = log.clone();
+            Arc::new(Trail::new(place, move |line| log.say(line)))
+        }
+        None => Arc::new(Memory::new(10_000)),
+    }
+}
+
+fn tenants(hooks: &HookSets, identity: Identity, max_sessions: usize) -> Tenants {
+    let made = hooks.entries().iter().map(|entry| {
+        Tenant::new(entry.tenant.clone(), Arc::clone(&entry.dispatcher), max_sessions, entry.max_requests)
+            .with_agent(entry.agent.clone())
+    });
+    let identify = match identity {
+        Identity::One => Identify::Fixed,
+        Identity::Header { tenant, agent } => Identify::ByHeader { tenant, agent },
+        Identity::Keys(keys) => {
+            let who = |(key, tenant, agent): (KeyHash, usize, Option<String>)| (key, Who { tenant, agent });
+            Identify::ByKey(keys.into_iter().map(who).collect::<HashMap<_, _>>())
+        }
+    };
+    Tenants::new(made.collect(), identify)
+}
+
+/// Opens the listener, and says where it is.
+async fn bind(place: &Place) -> Result<(Listen, String), Failure> {
+    match place {
+        Place::Tcp { address, tls } => {
+            let listener = TcpListener::bind(address)
+                .await
+                .map_err(|error| Failure::new(format!("the gateway cannot listen on {address}: {error}")))?;
+            let at = listener.local_addr().map_or_else(|_| address.clone(), |at| at.to_string());
+            let tls = match tls {
+                Some((cert, key)) => Some(read_tls(cert, key)?),
+                None => None,
+            };
+            let scheme = if tls.is_some() { "https" } else { "http" };
+            Ok((Listen::Tcp(listener, tls), format!("{scheme}://{at}")))
+        }
+        Place::Unix(path) => {
+            let cannot = |error: std::io::Error| {
+                Failure::new(format!("the gateway cannot listen on {}: {error}", path.display()))
+            };
+            remove_stale(path).map_err(cannot)?;
+            let listener = UnixListener::bind(path).map_err(cannot)?;
+            Ok((Listen::Unix(listener), format!("unix:{}", path.display())))
+        }
+    }
+}
+
+/// Takes away a socket that nobody listens on any more, and nothing else.
+fn remove_stale(path: &Path) -> std::io::Result<()> {
+    use std::os::unix::fs::FileTypeExt;
+    match std::fs::symlink_metadata(path) {
+        Ok(about) if about.file_type().is_socket() => match std::os::unix::net::UnixStream::connect(path) {
+            Ok(_) => Err(std::io::Error::other("somebody listens there already")),
+            Err(_) => std::fs::remove_file(path),
+        },
+        Ok(_) => Err(std::io::Error::other("there is a file of that name that is no socket")),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(()),
+        Err(error) => Err(error),
+    }
+}
+
+fn read_tls(cert: &Path, key: &Path) -> Result<Tls, Failure> {
+    let read = |path: &Path| {
+        std::fs::read(path)
+            .map_err(|error| Failure::new(format!("{} cannot be read: {error}", path.display())))
+    };
+    Tls::new(&read(cert)?, &read(key)?).map_err(Failure::new)
+}
+
+/// A page of its own for metrics.
+async fn serve_metrics(
+    address: &str,
+    metrics: &Arc<Metrics>,
+    log: &Log,
+) -> Result<tokio::task::JoinHandle<()>, Failure> {
+    let listener = TcpListener::bind(address)
+        .await
+        .map_err(|error| Failure::new(format!("the page for metrics cannot listen on {address}: {error}")))?;
+    let at = listener.local_addr().map_or_else(|_| address.to_owned(), |at| at.to_string());
+    log.say(&format!("metrics on http://{at}/metrics"));
+    let text = text_of(metrics);
+    Ok(tokio::spawn(async move {
+        let _ = hookgate_server::metrics::serve(listener, text).await;
+    }))
+}
+
+/// Tells this run's event ids from those of others that write to the same trail.
+fn this_run() -> String {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    format!("gw{:x}-{:x}", since.as_micros(), std::process::id())
+}
