@@ -19,6 +19,7 @@ mod usage;
 
 mod anthropic;
 mod openai_chat;
+mod openai_responses;
 
 #[cfg(test)]
 mod kit;
@@ -26,6 +27,7 @@ mod kit;
 pub use anthropic::ANTHROPIC;
 pub use duplicate::has_duplicate_keys;
 pub use openai_chat::OPENAI_CHAT;
+pub use openai_responses::OPENAI_RESPONSES;
 pub use route::{Route, route};
 
 use crate::sse::Event;
