@@ -14,15 +14,20 @@ mod frame;
 mod leaves;
 mod request;
 mod route;
+mod text;
 mod usage;
 
+mod anthropic;
 mod openai_chat;
+mod openai_responses;
 
 #[cfg(test)]
 mod kit;
 
+pub use anthropic::ANTHROPIC;
 pub use duplicate::has_duplicate_keys;
 pub use openai_chat::OPENAI_CHAT;
+pub use openai_responses::OPENAI_RESPONSES;
 pub use route::{Route, route};
 
 use crate::sse::Event;
@@ -239,6 +244,11 @@ pub enum Change {
         /// The new text.
         text: String,
     },
+}
+
+/// The new text of the n-th text.
+fn nth_text(changes: &[Change], nth: u32) -> Option<&str> {
+    changes.iter().find_map(|Change::Text { nth: n, text }| (*n == nth).then_some(text.as_str()))
 }
 
 /// How an answer ends that hookgate ends.

@@ -71,3 +71,18 @@ pub(super) fn replace_text(content: &mut Value, new: &str, part: &dyn Fn(&str) -
         parts.push(part(new));
     }
 }
+
+/// What a tool gave: the texts of its parts, and of parts of other kinds all text that is in them.
+pub(super) fn output_of(content: &Value) -> String {
+    let part = |part: &Value| match (part_text(part), text(part, "type")) {
+        (Some(text), _) => text.to_owned(),
+        (None, Some("image" | "input_image" | "image_url")) => String::new(),
+        (None, _) => super::leaves::leaves(part).unwrap_or_default(),
+    };
+    match content {
+        Value::Null => String::new(),
+        Value::String(text) => text.clone(),
+        Value::Array(parts) => parts.iter().map(part).collect(),
+        other => other.to_string(),
+    }
+}

@@ -1,6 +1,6 @@
 //! Whose request it is, by its method and path.
 
-use super::{Middle, OPENAI_CHAT};
+use super::{ANTHROPIC, Middle, OPENAI_CHAT, OPENAI_RESPONSES};
 
 /// What a route can do.
 #[derive(Clone, Copy, Debug)]
@@ -14,14 +14,15 @@ pub enum Route {
 }
 
 /// Ends of paths that ask for text, with their wires. `:name` is a method of something, behind a colon.
-const JUDGED: &[(&str, &dyn Middle)] = &[("/chat/completions", &OPENAI_CHAT)];
+const JUDGED: &[(&str, &dyn Middle)] =
+    &[("/chat/completions", &OPENAI_CHAT), ("/responses", &OPENAI_RESPONSES), ("/messages", &ANTHROPIC)];
 
 /// Ends of paths that ask for something else than text, by POST.
 const HARMLESS_POSTS: &[(&str, &dyn Middle)] = &[
     ("/embeddings", &OPENAI_CHAT),
     ("/moderations", &OPENAI_CHAT),
-    ("/responses/input_tokens", &OPENAI_CHAT),
-    ("/messages/count_tokens", &OPENAI_CHAT),
+    ("/responses/input_tokens", &OPENAI_RESPONSES),
+    ("/messages/count_tokens", &ANTHROPIC),
     (":counttokens", &OPENAI_CHAT),
     (":embedcontent", &OPENAI_CHAT),
     (":batchembedcontents", &OPENAI_CHAT),
@@ -83,8 +84,15 @@ fn is_model(path: &str) -> bool {
 }
 
 /// The wire whose errors fit best.
-fn wire_of(_: &str) -> &'static dyn Middle {
-    &OPENAI_CHAT
+fn wire_of(path: &str) -> &'static dyn Middle {
+    let has = |part: &str| path.contains(part);
+    if has("/messages") || path.ends_with("/complete") {
+        &ANTHROPIC
+    } else if has("/responses") {
+        &OPENAI_RESPONSES
+    } else {
+        &OPENAI_CHAT
+    }
 }
 
 /// The path as all servers would agree to write it.
@@ -157,6 +165,9 @@ mod tests {
         ] {
             check("POST", path, "judged openai-chat");
         }
+        check("POST", "/v1/responses", "judged openai-responses");
+        check("POST", "/backend-api/codex/responses", "judged openai-responses");
+        check("POST", "/v1/messages?beta=true", "judged anthropic-messages");
     }
 
     #[test]
@@ -196,10 +207,10 @@ mod tests {
             ("POST", "/v1/completions", "openai-chat"),
             ("POST", "/v1/threads/t/runs", "openai-chat"),
             ("POST", "/v1/batches", "openai-chat"),
-            ("POST", "/v1/messages/batches", "openai-chat"),
-            ("GET", "/v1/messages/batches/b/results", "openai-chat"),
-            ("POST", "/v1/complete", "openai-chat"),
-            ("GET", "/v1/responses/resp_1", "openai-chat"),
+            ("POST", "/v1/messages/batches", "anthropic-messages"),
+            ("GET", "/v1/messages/batches/b/results", "anthropic-messages"),
+            ("POST", "/v1/complete", "anthropic-messages"),
+            ("GET", "/v1/responses/resp_1", "openai-responses"),
             ("POST", "/v1/images/generations", "openai-chat"),
             ("POST", "/v1/audio/speech", "openai-chat"),
             ("GET", "/v1/realtime", "openai-chat"),

@@ -24,7 +24,6 @@ pub(super) fn add(total: &mut Value, more: &Value) {
 }
 
 /// Takes over what a later report says, and keeps what it does not speak of.
-#[allow(dead_code)]
 pub(super) fn merge(known: &mut Value, later: &Value) {
     match (known, later) {
         (_, Value::Null) => {}

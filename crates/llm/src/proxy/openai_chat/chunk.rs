@@ -1,12 +1,11 @@
 //! The JSON of one chunk: the few members of an ordinary delta, read without building a tree, and the walk over
 //! everything in which text may stand.
 
-use std::borrow::Cow;
-
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 use serde_json::Value;
 
+use crate::proxy::text::{Nothing, Text};
 use crate::wire::json::is_something;
 
 /// A chunk with one piece of one text. Any other chunk, also one with a member that is not listed here, fails to be
@@ -102,14 +101,6 @@ pub(super) struct PlainFunction<'a> {
     #[serde(borrow)]
     pub(super) arguments: Text<'a>,
 }
-
-/// A text that is borrowed where it has no escapes. (Of an `Option<Cow<str>>` serde borrows nothing.)
-#[derive(Deserialize)]
-pub(super) struct Text<'a>(#[serde(borrow)] pub(super) Cow<'a, str>);
-
-/// Never there: only `null` is read as an option of it.
-#[derive(Deserialize)]
-pub(super) enum Nothing {}
 
 impl PlainDelta<'_> {
     /// Its only text that is not empty.

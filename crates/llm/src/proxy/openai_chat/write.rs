@@ -5,7 +5,7 @@ use serde_json::{Map, Value, json};
 use super::chunk::{Spot, call_member};
 use super::read::{Kind, NO_CALL, asks_for_calls, for_texts, index_of};
 use super::{Chat, Choice, Seen, count};
-use crate::proxy::{Change, Channel, ChannelKind, End, Note};
+use crate::proxy::{Change, Channel, ChannelKind, End, Note, nth_text};
 use crate::sse::Event;
 use crate::wire::json::{self, is_something, text};
 
@@ -27,7 +27,7 @@ impl<'c> Edit<'c> {
     fn next(&mut self) -> Option<&'c str> {
         let nth = self.nth;
         self.nth = nth.saturating_add(1);
-        self.changes.iter().find_map(|Change::Text { nth: n, text }| (*n == nth).then_some(text.as_str()))
+        nth_text(self.changes, nth)
     }
 }
 
