@@ -82,6 +82,11 @@ fn script_cases() {
 }
 
 #[test]
+fn gateway_cases() {
+    all_pass("cases/gateway");
+}
+
+#[test]
 fn command_cases() {
     all_pass("cases/command");
 }

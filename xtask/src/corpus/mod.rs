@@ -13,6 +13,7 @@ mod case;
 mod dispatcher;
 mod json_hooks;
 mod model;
+mod pack;
 mod script;
 mod stand_in;
 mod text;

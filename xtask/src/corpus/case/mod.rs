@@ -3,6 +3,7 @@
 mod agent;
 mod expect;
 mod files;
+mod gateway;
 mod steps;
 mod world;
 
@@ -32,6 +33,9 @@ pub fn case_process() -> ExitCode {
 }
 
 pub(super) fn run(case: &Value) -> Verdict {
+    if case.get("area").is_some_and(|area| area == "gateway") {
+        return gateway::run(case);
+    }
     if agent::is_agent_case(case) {
         return agent::run(case);
     }

@@ -1,14 +1,13 @@
 //! Cases with agent hooks: the real chain with real handlers, programs and servers on loopback.
 
 mod expect;
-mod gzip;
 mod judge;
 mod names;
 mod servers;
 mod steps;
 mod tls;
 pub(super) mod trail;
-mod world;
+pub(super) mod world;
 
 use super::super::{Verdict, stand_in};
 use serde_json::{Value, json};

@@ -1,7 +1,8 @@
 //! Test servers on loopback that play the replies of a case.
 
 use super::super::super::stand_in;
-use super::{gzip, tls};
+use super::tls;
+use crate::corpus::pack;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
@@ -173,7 +174,7 @@ fn prepared(plan: &Value) -> Result<Value, String> {
         *replies = replies.iter().map(prepared).collect::<Result<_, _>>()?;
     }
     let body = match (plan.get("body_gzip_of"), plan.get("body")) {
-        (Some(text), _) => gzip::pack(&stand_in::bytes(text)?),
+        (Some(text), _) => pack::gzip(&stand_in::bytes(text)?)?,
         (None, Some(text)) => stand_in::bytes(text)?,
         (None, None) => return Ok(plan),
     };

@@ -26,29 +26,29 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-pub(super) struct World {
+pub(in super::super) struct World {
     dir: tempfile::TempDir,
     pub(super) servers: Servers,
     pub(super) judge: Arc<Judge>,
     pub(super) names: Arc<Names>,
     pub(super) allow_private: bool,
-    pub(super) dispatcher: Dispatcher,
-    pub(super) around: Surroundings,
-    pub(super) memory: Arc<Memory>,
+    pub(in super::super) dispatcher: Arc<Dispatcher>,
+    pub(in super::super) around: Surroundings,
+    pub(in super::super) memory: Arc<Memory>,
     /// The store, in cases that are about it.
     pub(super) trail: Option<Arc<Trail>>,
-    pub(super) watchers: Watchers,
+    pub(in super::super) watchers: Watchers,
     hooks: Vec<Value>,
     pub(super) setup: Value,
     /// Ids in use.
     pub(super) loaded: Vec<String>,
-    pub(super) problems: Vec<Problem>,
+    pub(in super::super) problems: Vec<Problem>,
     pub(super) load_warnings: Vec<String>,
 }
 
 impl World {
     /// `trail`: with a store in this folder, or in the case's own if it is empty.
-    pub(super) async fn new(setup: &Value, trail: Option<&Path>) -> Result<World, String> {
+    pub(in super::super) async fn new(setup: &Value, trail: Option<&Path>) -> Result<World, String> {
         let dir = tempfile::tempdir().map_err(|error| error.to_string())?;
         let dir_name = dir.path().display().to_string();
         lay_out(setup, dir.path(), &dir_name)?;
@@ -76,7 +76,7 @@ impl World {
             judge: Arc::new(Judge::new(answers.unwrap_or(&Value::Null))),
             names: Arc::new(Names::new(&config)),
             allow_private: config.get("http_allow_loopback").and_then(Value::as_bool).unwrap_or(true),
-            dispatcher: Dispatcher::new(HookSet::empty()),
+            dispatcher: Arc::new(Dispatcher::new(HookSet::empty())),
             watchers,
             around,
             memory,
@@ -89,7 +89,7 @@ impl World {
         })
     }
 
-    pub(super) fn dir(&self) -> &Path {
+    pub(in super::super) fn dir(&self) -> &Path {
         self.dir.path()
     }
 
@@ -98,7 +98,7 @@ impl World {
     }
 
     /// Loads the hooks; bad ones are left out and told.
-    pub(super) fn load(&mut self) -> Result<(), String> {
+    pub(in super::super) fn load(&mut self) -> Result<(), String> {
         let file = self.path("hooks.json").display().to_string();
         let mut loaded = Loaded::default();
         for (index, hook) in self.hooks.iter().enumerate() {
@@ -111,11 +111,27 @@ impl World {
                 made
             }));
         }
+        self.read_files(&mut loaded)?;
         let equipped = self.workshop()?.equip(loaded);
         self.loaded = equipped.hooks.iter().map(|hook| hook.key.to_string()).collect();
         self.load_warnings = equipped.warnings.iter().map(ToString::to_string).collect();
         self.problems = equipped.problems;
         self.dispatcher.install(HookSet::new(equipped.hooks).map_err(|problem| problem.to_string())?);
+        Ok(())
+    }
+
+    /// The files of JSON hooks beside them, in name order.
+    fn read_files(&self, loaded: &mut Loaded) -> Result<(), String> {
+        let files = self.setup.get("hook_files").and_then(Value::as_object).into_iter().flatten();
+        let mut files: Vec<_> = files.collect();
+        files.sort_by_key(|(name, _)| name.as_str());
+        for (name, content) in files {
+            let bytes = stand_in::bytes(content)?;
+            let text = String::from_utf8_lossy(&bytes);
+            let read = define::read(name, &text, Source::User, &ActionKinds::standard());
+            loaded.problems.extend(read.problems);
+            loaded.hooks.extend(read.hooks);
+        }
         Ok(())
     }
 
