@@ -43,6 +43,15 @@ const WORDS: &[(&str, FinishReason)] = &[
     ("function_call", FinishReason::ToolCalls),
     ("content_filter", FinishReason::ContentFilter),
     ("refusal", FinishReason::ContentFilter),
+    ("STOP", FinishReason::Stop),
+    ("MAX_TOKENS", FinishReason::Length),
+    ("SAFETY", FinishReason::ContentFilter),
+    ("RECITATION", FinishReason::ContentFilter),
+    ("BLOCKLIST", FinishReason::ContentFilter),
+    ("PROHIBITED_CONTENT", FinishReason::ContentFilter),
+    ("SPII", FinishReason::ContentFilter),
+    ("IMAGE_SAFETY", FinishReason::ContentFilter),
+    ("LANGUAGE", FinishReason::ContentFilter),
 ];
 
 impl Finish {

@@ -18,6 +18,7 @@ mod text;
 mod usage;
 
 mod anthropic;
+mod gemini;
 mod openai_chat;
 mod openai_responses;
 
@@ -26,6 +27,7 @@ mod kit;
 
 pub use anthropic::ANTHROPIC;
 pub use duplicate::has_duplicate_keys;
+pub use gemini::GEMINI;
 pub use openai_chat::OPENAI_CHAT;
 pub use openai_responses::OPENAI_RESPONSES;
 pub use route::{Route, route};

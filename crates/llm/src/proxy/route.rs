@@ -1,6 +1,6 @@
 //! Whose request it is, by its method and path.
 
-use super::{ANTHROPIC, Middle, OPENAI_CHAT, OPENAI_RESPONSES};
+use super::{ANTHROPIC, GEMINI, Middle, OPENAI_CHAT, OPENAI_RESPONSES};
 
 /// What a route can do.
 #[derive(Clone, Copy, Debug)]
@@ -14,8 +14,13 @@ pub enum Route {
 }
 
 /// Ends of paths that ask for text, with their wires. `:name` is a method of something, behind a colon.
-const JUDGED: &[(&str, &dyn Middle)] =
-    &[("/chat/completions", &OPENAI_CHAT), ("/responses", &OPENAI_RESPONSES), ("/messages", &ANTHROPIC)];
+const JUDGED: &[(&str, &dyn Middle)] = &[
+    ("/chat/completions", &OPENAI_CHAT),
+    ("/responses", &OPENAI_RESPONSES),
+    ("/messages", &ANTHROPIC),
+    (":generatecontent", &GEMINI),
+    (":streamgeneratecontent", &GEMINI),
+];
 
 /// Ends of paths that ask for something else than text, by POST.
 const HARMLESS_POSTS: &[(&str, &dyn Middle)] = &[
@@ -23,9 +28,9 @@ const HARMLESS_POSTS: &[(&str, &dyn Middle)] = &[
     ("/moderations", &OPENAI_CHAT),
     ("/responses/input_tokens", &OPENAI_RESPONSES),
     ("/messages/count_tokens", &ANTHROPIC),
-    (":counttokens", &OPENAI_CHAT),
-    (":embedcontent", &OPENAI_CHAT),
-    (":batchembedcontents", &OPENAI_CHAT),
+    (":counttokens", &GEMINI),
+    (":embedcontent", &GEMINI),
+    (":batchembedcontents", &GEMINI),
     ("/rerank", &OPENAI_CHAT),
     ("/reranking", &OPENAI_CHAT),
     ("/score", &OPENAI_CHAT),
@@ -88,6 +93,8 @@ fn wire_of(path: &str) -> &'static dyn Middle {
     let has = |part: &str| path.contains(part);
     if has("/messages") || path.ends_with("/complete") {
         &ANTHROPIC
+    } else if has("/v1beta") || has("/v1alpha") || has("content") || has(":") && has("/models/") {
+        &GEMINI
     } else if has("/responses") {
         &OPENAI_RESPONSES
     } else {
@@ -168,6 +175,13 @@ mod tests {
         check("POST", "/v1/responses", "judged openai-responses");
         check("POST", "/backend-api/codex/responses", "judged openai-responses");
         check("POST", "/v1/messages?beta=true", "judged anthropic-messages");
+        check("POST", "/v1beta/models/m:generateContent", "judged gemini-generate");
+        check("POST", "/v1beta/models/m%3AstreamGenerateContent?alt=sse", "judged gemini-generate");
+        check(
+            "POST",
+            "/v1/projects/p/locations/l/publishers/google/models/m:streamGenerateContent",
+            "judged gemini-generate",
+        );
     }
 
     #[test]
@@ -216,15 +230,15 @@ mod tests {
             ("GET", "/v1/realtime", "openai-chat"),
             ("POST", "/api/chat", "openai-chat"),
             ("POST", "/api/generate", "openai-chat"),
-            ("POST", "/v1beta/models/m:batchGenerateContent", "openai-chat"),
+            ("POST", "/v1beta/models/m:batchGenerateContent", "gemini-generate"),
             ("GET", "/v1/chat/completions", "openai-chat"),
             ("PUT", "/v1/chat/completions", "openai-chat"),
             ("post", "/v1/chat/completions", "openai-chat"),
             ("POST", "/v1/models", "openai-chat"),
             ("POST", "/v1/chat/completions/x", "openai-chat"),
-            ("GET", "/v1beta/models/m:generateContent", "openai-chat"),
+            ("GET", "/v1beta/models/m:generateContent", "gemini-generate"),
             ("POST", "/v1/chat%252Fcompletions", "openai-chat"),
-            ("POST", "/v1beta/openai%zz", "openai-chat"),
+            ("POST", "/v1beta/openai%zz", "gemini-generate"),
         ] {
             check(method, path, &format!("unknown {wire}"));
         }

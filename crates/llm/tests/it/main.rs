@@ -6,3 +6,4 @@ mod captures;
 mod encode;
 mod finish;
 mod http;
+mod proxy_captures;

@@ -38,7 +38,7 @@ impl Messages {
             Role::BlockStop(at) => self.write_block_stop(event, at, out),
             Role::Ending => self.write_ending(event, out),
             Role::Stop => {
-                self.close(|_| true, out);
+                self.close(|open| open.block.is_none(), out);
                 self.client.done = true;
                 self.frame.pass(event, out);
             }

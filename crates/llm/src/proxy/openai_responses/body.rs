@@ -27,6 +27,9 @@ impl Responses {
     }
 
     pub(super) fn write_whole(&mut self, mut body: Value, changes: &[Change], end: Option<End>) -> Value {
+        if Failure::find(&body).is_some() {
+            return body;
+        }
         self.write_texts(changes);
         self.edit_response(&mut body);
         if let (Some(end), Value::Object(members)) = (end, &mut body) {

@@ -169,7 +169,9 @@ impl Responses {
         }
         items.extend(self.shown_items("completed", &self.in_final));
         items.sort_by_key(|(index, _)| *index);
-        members.insert("output".into(), items.into_iter().map(|(_, item)| item).collect());
+        if members.contains_key("output") || !items.is_empty() {
+            members.insert("output".into(), items.into_iter().map(|(_, item)| item).collect());
+        }
         if self.spliced {
             let head =
                 self.head.iter().flatten().filter(|(name, _)| matches!(name.as_str(), "id" | "created_at"));
