@@ -348,9 +348,15 @@ impl Facts {
         &self.members
     }
 
-    /// The event as JSON text, as handlers get it.
+    /// The event as JSON text, as handlers get it. What the user wrote stands there under both of its names,
+    /// `rawInput` and `prompt`, as in conditions.
     pub fn to_json(&self) -> String {
-        serde_json::to_string(&self.members).unwrap_or_default()
+        let Some(prompt) = self.members.get("rawInput") else {
+            return serde_json::to_string(&self.members).unwrap_or_default();
+        };
+        let mut members = self.members.clone();
+        members.insert("prompt".to_owned(), prompt.clone());
+        serde_json::to_string(&members).unwrap_or_default()
     }
 
     /// Puts a changed member in place. Only the guard may decide to.
