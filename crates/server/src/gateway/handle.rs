@@ -255,6 +255,7 @@ async fn send(
     let exchange = asking.middle.exchange(true);
     let bytes = match whole::answer(Weave::new(door, exchange, looks), asking, &parts.headers, body).await {
         Outcome::Failed(why) => return Err(Refusal::new(ErrorKind::Upstream, why)),
+        Outcome::Refused(why) => return Err(Refusal::new(ErrorKind::Refused, why)),
         Outcome::Same(bytes) if decoder.is_plain() => bytes,
         Outcome::Same(bytes) | Outcome::Changed(bytes) => {
             parts.headers.remove(header::CONTENT_ENCODING);
@@ -280,10 +281,13 @@ async fn read_request(
     parts: &http::request::Parts,
     incoming: Incoming,
 ) -> Result<(Bytes, Bytes), Refusal> {
-    let bytes = body::read(incoming, shared.limits.max_body_bytes).await.map_err(|error| match error {
-        NotRead::TooLarge(_) => Refusal::new(ErrorKind::TooLarge, error.to_string()),
-        NotRead::Cut(_) => Refusal::new(ErrorKind::BadRequest, error.to_string()),
-    })?;
+    let bytes =
+        body::read(incoming, shared.limits.max_body_bytes, shared.limits.idle).await.map_err(|error| {
+            match error {
+                NotRead::TooLarge(_) => Refusal::new(ErrorKind::TooLarge, error.to_string()),
+                NotRead::Cut(_) | NotRead::Late(_) => Refusal::new(ErrorKind::BadRequest, error.to_string()),
+            }
+        })?;
     let encoding = parts.headers.get(header::CONTENT_ENCODING).and_then(|value| value.to_str().ok());
     match encoding {
         None => Ok((bytes.clone(), bytes)),
