@@ -20,6 +20,8 @@ pub(crate) enum Command {
     Chat(Box<ChatArgs>),
     /// Stand between agents and their model providers, so that all hooks apply
     Gateway(Box<GatewayArgs>),
+    /// Show the gateway at work, without a key or a network
+    Demo,
     /// List the hooks of a folder
     List(FolderArgs),
     /// Check the hook files of a folder

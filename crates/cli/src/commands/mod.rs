@@ -4,6 +4,7 @@ mod audit;
 mod chat;
 mod check;
 mod completions;
+mod demo;
 mod gateway;
 mod list;
 mod schema;
@@ -22,6 +23,7 @@ pub fn run(args: Args) -> Result<Exit, Failure> {
     match args.command {
         Command::Chat(args) => chat::run(&args),
         Command::Gateway(args) => gateway::run(&args),
+        Command::Demo => demo::run(),
         Command::List(args) => list::run(&args),
         Command::Check(args) => check::run(&args),
         Command::Audit(args) => audit::run(&args),

@@ -5,8 +5,12 @@ use super::log::Log;
 use super::settings::{Settings, TenantSettings};
 use crate::failure::Failure;
 use crate::problems;
+use hookgate_core::action::ActionKinds;
+use hookgate_core::define;
 use hookgate_core::dispatch::Dispatcher;
-use hookgate_handlers::folder::{HookFolder, OnInvalid};
+use hookgate_core::hook::Source;
+use hookgate_core::set::HookSet;
+use hookgate_handlers::folder::{HookFolder, Loaded, OnInvalid};
 use hookgate_handlers::sources::Sources;
 use hookgate_handlers::workshop::Workshop;
 use hookgate_server::metrics::Metrics;
@@ -167,6 +171,14 @@ fn sources_of(settings: &Settings, tenant: &TenantSettings, workshop: Workshop) 
         dirs.push(dir.clone());
     }
     (sources, dirs)
+}
+
+/// The hooks of the demonstration, trusted as the operator's.
+pub(super) fn of_demo(workshop: Workshop) -> Result<HookSet, Failure> {
+    let read = define::read("hooks.json", super::demo::HOOKS, Source::Operator, &ActionKinds::standard());
+    let loaded = Loaded { hooks: read.hooks, problems: read.problems, ..Loaded::default() };
+    let (set, problems) = workshop.equip(loaded).into_set(OnInvalid::Refuse);
+    set.ok_or(Failure::Hooks(problems))
 }
 
 /// Changes whenever a file in the folders does: names, sizes, times and identities, through links.

@@ -1,5 +1,6 @@
 //! `hookgate gateway`: the gateway as configured, from its start to its end.
 
+mod demo;
 mod hooks;
 mod log;
 mod settings;
@@ -27,6 +28,9 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use tokio::net::{TcpListener, UnixListener};
+
+pub(crate) use demo::run as demo;
+use hooks::of_demo as hooks_of_demo;
 
 /// How long the end waits for watching hooks and for the processes of command hooks.
 const SETTLING: Duration = Duration::from_secs(5);
