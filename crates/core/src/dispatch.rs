@@ -104,6 +104,7 @@ impl Dispatcher {
                 fire_chunk(&response, empty_chunk(channel), &mut found, false, session, effects);
             }
             fire_chunk(&response, chunk, &mut found, true, session, effects);
+            session.end_response();
         } else {
             fire_chunk(&response, chunk, &mut found, true, session, effects);
             session.response = Some(response);
@@ -161,9 +162,13 @@ fn fire<'e>(
         return;
     }
     let firing = Firing { hook, event, matched: matched(hook) };
+    let start = effects.len();
     effects.push(firing.effect(EffectKind::Fired));
     for action in actions {
         action.run(&firing, effects);
+    }
+    if let Some(firings) = &mut session.firings {
+        firings.note(hook, event, effects.get(start..).unwrap_or_default());
     }
 }
 
@@ -208,7 +213,7 @@ fn printed(value: &Value) -> Cow<'_, str> {
 }
 
 #[derive(Debug, Clone, Copy)]
-enum Occurrence<'a> {
+pub(crate) enum Occurrence<'a> {
     Message(&'a Message<'a>),
     Chunk { chunk: &'a Chunk<'a>, call_id: Option<&'a str> },
     Tool(&'a ToolRun<'a>),

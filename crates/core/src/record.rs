@@ -2,6 +2,7 @@
 
 use crate::canonical;
 use crate::effect::HookName;
+use crate::explain::FilterTrace;
 use crate::facts::{Facts, INPUT_MEMBERS};
 use crate::future::BoxFuture;
 use crate::verdict::{Cause, Decision};
@@ -51,6 +52,8 @@ pub struct Record {
     pub refused_fields: Vec<String>,
     /// Tokens that a question to a model cost.
     pub tokens: Option<u64>,
+    /// How many firings the record stands for: 1, but for a JSON hook on the chunks of an answer.
+    pub times: u64,
     /// The trace that the event is part of.
     pub trace_id: Option<String>,
 }
@@ -63,6 +66,25 @@ pub trait Recorder: Send + Sync + std::fmt::Debug {
     /// The digest that stands for an input. A store with a key gives one that nobody can look up without the key.
     fn digest(&self, canonical: &[u8]) -> [u8; 32] {
         Sha256::digest(canonical).into()
+    }
+
+    /// Keeps a record that nobody waits for: it is safe after an orderly end of the process. What must wait to keep one
+    /// says here how it is done without.
+    fn record_soon(&self, record: Record) {
+        let mut kept = self.record(record);
+        let mut context = std::task::Context::from_waker(std::task::Waker::noop());
+        // those that keep at once are done with the first look
+        let _ = kept.as_mut().poll(&mut context);
+    }
+
+    /// Whether it is to be told which hooks each event concerned. That costs time with every event.
+    fn wants_traces(&self) -> bool {
+        false
+    }
+
+    /// Takes such a report. Must not wait.
+    fn trace(&self, trace: FilterTrace) {
+        let _ = trace;
     }
 }
 
@@ -78,12 +100,17 @@ pub fn input_hash(facts: &Facts) -> String {
 
 /// `input_hash` of an event with a digest of the recorder's choice, in lower-case hex.
 pub fn hash_with(facts: &Facts, digest: impl FnOnce(&[u8]) -> [u8; 32]) -> String {
-    const HEX: &[u8; 16] = b"0123456789abcdef";
     let mut canonical = Vec::with_capacity(256);
     let members = INPUT_MEMBERS.iter().filter_map(|name| Some((*name, facts.get(name)?)));
     canonical::write_object(members, &mut canonical);
+    hex(&digest(&canonical))
+}
+
+/// Lower-case hex digits.
+pub(crate) fn hex(digest: &[u8; 32]) -> String {
+    const HEX: &[u8; 16] = b"0123456789abcdef";
     let mut hex = String::with_capacity(64);
-    for half in digest(&canonical).into_iter().flat_map(|byte| [byte >> 4, byte & 15]) {
+    for half in digest.iter().flat_map(|byte| [byte >> 4, byte & 15]) {
         hex.extend(HEX.get(usize::from(half)).map(|digit| char::from(*digit)));
     }
     hex
