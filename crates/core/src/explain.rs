@@ -10,6 +10,9 @@ use crate::hook::{Hook, Listens, Reach};
 use crate::record::Recorder;
 use crate::set::{HookSet, sees};
 use serde::{Deserialize, Serialize};
+use std::collections::VecDeque;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
 
 /// Characters of a found value that are shown.
 const LONGEST_FOUND: usize = 120;
@@ -80,12 +83,47 @@ impl FilteredBy {
     }
 }
 
+/// The newest traces of a process, in memory.
+#[derive(Debug, Default)]
+pub struct TraceRing {
+    newest: AtomicUsize,
+    kept: Mutex<VecDeque<FilterTrace>>,
+}
+
+impl TraceRing {
+    /// Keeps at most so many from now on; at first none.
+    pub fn keep(&self, newest: usize) {
+        self.newest.store(newest, Ordering::Relaxed);
+    }
+
+    /// Whether it keeps any.
+    pub fn is_on(&self) -> bool {
+        self.newest.load(Ordering::Relaxed) > 0
+    }
+
+    /// Adds one; the oldest goes.
+    pub fn push(&self, trace: FilterTrace) {
+        let newest = self.newest.load(Ordering::Relaxed);
+        let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        kept.push_back(trace);
+        while kept.len() > newest {
+            kept.pop_front();
+        }
+    }
+
+    /// What is kept, oldest first.
+    pub fn traces(&self) -> Vec<FilterTrace> {
+        self.kept.lock().unwrap_or_else(PoisonError::into_inner).iter().cloned().collect()
+    }
+}
+
 impl HookSet {
     /// Every lifecycle hook of the event's point, in run order, with what rules it out. Values of the event stand in
     /// the answer: whoever keeps it treats it as input.
     pub fn explain(&self, facts: &Facts) -> Vec<Looked> {
         let mut bound = Bound::default();
-        let at_point = |hook: &&Hook| matches!(hook.listens, Listens::Point { point, .. } if point == facts.point());
+        let at_point =
+            |hook: &&Hook| matches!(hook.listens, Listens::Point { point, .. } if point == facts.point());
         let look = |hook: &Hook| Looked {
             hook: hook.name.to_string(),
             key: hook.key.to_string(),
@@ -121,7 +159,11 @@ fn ruled_out(hook: &Hook, facts: &Facts, bound: &mut Bound) -> Option<FilteredOu
     }
     let Filter { matcher, roles, regex, if_expr } = filter;
     if let Some(matcher) = matcher.as_ref().filter(|matcher| !matcher.is_full_match(facts.tool_name())) {
-        return out(FilteredBy::Matcher, matcher.source().to_owned(), format!("tool `{}`", facts.tool_name()));
+        return out(
+            FilteredBy::Matcher,
+            matcher.source().to_owned(),
+            format!("tool `{}`", facts.tool_name()),
+        );
     }
     if let Some(roles) = roles
         && !filter.role_fits(facts)

@@ -110,7 +110,8 @@ impl Fired {
             Occurrence::Tool(run) => (Some(run.name.to_owned()), of_tool(run)),
         };
         let event = hook.listens.point().as_str();
-        let mut members: Map<String, Value> = input.into_iter().map(|(name, value)| (name.to_owned(), value)).collect();
+        let mut members: Map<String, Value> =
+            input.into_iter().map(|(name, value)| (name.to_owned(), value)).collect();
         members.insert("event".into(), event.into());
         let mut input = Vec::with_capacity(256);
         canonical::write(&Value::Object(members), &mut input);

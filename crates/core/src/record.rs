@@ -3,7 +3,8 @@
 use crate::canonical;
 use crate::effect::HookName;
 use crate::explain::FilterTrace;
-use crate::facts::{Facts, INPUT_MEMBERS};
+use crate::facts::{Facts, Head, INPUT_MEMBERS};
+use crate::firings::Fired;
 use crate::future::BoxFuture;
 use crate::verdict::{Cause, Decision};
 use serde_json::Value;
@@ -75,6 +76,16 @@ pub trait Recorder: Send + Sync + std::fmt::Debug {
         let mut context = std::task::Context::from_waker(std::task::Waker::noop());
         // those that keep at once are done with the first look
         let _ = kept.as_mut().poll(&mut context);
+    }
+
+    /// Keeps what a JSON hook did, without waiting.
+    fn fired(&self, fired: Fired, head: &Head) {
+        self.record_soon(fired.record(head, |canonical| self.digest(canonical)));
+    }
+
+    /// Told with each load that went well which hooks a folder has now, by their keys.
+    fn installed(&self, folder: &str, hooks: Vec<String>) {
+        let _ = (folder, hooks);
     }
 
     /// Whether it is to be told which hooks each event concerned. That costs time with every event.

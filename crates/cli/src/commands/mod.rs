@@ -5,6 +5,7 @@ mod chat;
 mod check;
 mod completions;
 mod list;
+mod outbox;
 mod schema;
 
 use crate::args::{Args, Command};
@@ -23,6 +24,7 @@ pub fn run(args: Args) -> Result<Exit, Failure> {
         Command::List(args) => list::run(&args),
         Command::Check(args) => check::run(&args),
         Command::Audit(args) => audit::run(&args),
+        Command::Outbox(args) => outbox::run(&args),
         Command::Schema => schema::run(),
         Command::Completions { shell } => completions::run(shell),
     }

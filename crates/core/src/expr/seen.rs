@@ -100,7 +100,10 @@ mod tests {
             assert_eq!(Condition::parse(source).unwrap().seen(&facts), want, "{source}");
         };
         check("toolInput.command.contains('git push')", r#"toolInput.command = "ls -l""#);
-        check("has(toolInput.path) && tool_name == 'toolName'", r#"toolInput.path is not there, tool_name = "exec""#);
+        check(
+            "has(toolInput.path) && tool_name == 'toolName'",
+            r#"toolInput.path is not there, tool_name = "exec""#,
+        );
         check("toolInput.n.deep.size() > 3 || depth == 2", "toolInput.n.deep = [1,2], depth = 0");
         check(r#"toolName == "a\"event" || toolName == 'b'"#, r#"toolName = "exec""#);
         check("tenantId == 'acme'", "tenantId is not there");
