@@ -209,3 +209,77 @@ pub(crate) fn shown(value: &serde_json::Value) -> String {
         None => text,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::action::ActionKinds;
+    use crate::define;
+    use crate::event::Role;
+    use crate::facts::{GateEvent, Head, LifeEvent};
+    use crate::hook::Source;
+    use serde_json::json;
+
+    const HANDLER: &str = r#""handler": {"type": "script", "source": "x"}"#;
+
+    /// What each hook of the event's point is ruled out by, in run order.
+    fn check(hooks: &str, facts: &Facts, expected: &str) {
+        let hooks = hooks.replace("HANDLER", HANDLER);
+        let read = define::read("h.json", &hooks, Source::User, &ActionKinds::standard());
+        assert!(read.problems.is_empty(), "{:?}", read.problems);
+        let set = HookSet::new(read.hooks).unwrap();
+        let told = |looked: Looked| match looked.out {
+            None => looked.key,
+            Some(out) => format!("{}: {} `{}`, {}", looked.key, out.by.as_str(), out.wanted, out.found),
+        };
+        let looked: Vec<String> = set.explain(facts).into_iter().map(told).collect();
+        assert_eq!(looked.join("\n"), expected);
+    }
+
+    #[test]
+    fn each_filter_says_what_it_found() {
+        let head = Head { tenant_id: Some("acme".into()), ..Head::default() };
+        let event = GateEvent::PreToolUse { tool_name: "exec".into(), tool_input: json!({"command": "ls"}) };
+        check(
+            r#"[
+                {"id": "a", "event": "pre_tool_use", HANDLER},
+                {"id": "b", "event": "pre_tool_use", "matcher": "write_.*", HANDLER},
+                {"id": "c", "event": "pre_tool_use", "regex": "rm", HANDLER},
+                {"id": "d", "event": "pre_tool_use", "if_expr": "has(toolInput.command) && toolInput.command == 'rm'", HANDLER},
+                {"id": "e", "event": "pre_tool_use", "if_expr": "toolInput.nothing.more == 1", HANDLER},
+                {"id": "f", "event": "stop", HANDLER},
+                {"id": "g", "event": "pre_tool_use", "scope": "agent", "tenant": "acme", "agents": ["x"], HANDLER}
+            ]"#,
+            &Facts::of_gate(&head, event),
+            "a\n\
+             b: matcher `write_.*`, tool `exec`\n\
+             c: regex `rm`, a text of 16 characters without it\n\
+             d: if_expr `has(toolInput.command) && toolInput.command == 'rm'`, toolInput.command = \"ls\"\n\
+             e\n\
+             g: scope `tenant `acme`, agents x`, tenant `acme`, no agent",
+        );
+        let event = LifeEvent::Message { role: Role::Tool, content: "c".into() };
+        check(
+            r#"[{"id": "a", "event": "message", "roles": ["user", "assistant"], HANDLER}]"#,
+            &Facts::of_life(&Head::default(), event),
+            "a: roles `user, assistant`, role `tool`",
+        );
+    }
+
+    #[test]
+    fn a_ring_keeps_the_newest() {
+        let ring = TraceRing::default();
+        let trace = |event: &str| FilterTrace {
+            event_id: event.into(),
+            session_id: "s".into(),
+            event: "stop".into(),
+            tool_name: None,
+            looked: Vec::new(),
+        };
+        assert!(!ring.is_on());
+        ring.keep(2);
+        ["a", "b", "c"].map(trace).into_iter().for_each(|trace| ring.push(trace));
+        let kept: Vec<String> = ring.traces().into_iter().map(|trace| trace.event_id).collect();
+        assert_eq!(kept, ["b", "c"]);
+    }
+}

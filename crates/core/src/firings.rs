@@ -166,3 +166,86 @@ fn of_tool(run: &ToolRun<'_>) -> Members {
     }
     members
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::action::ActionKinds;
+    use crate::define;
+    use crate::dispatch::Dispatcher;
+    use crate::event::{Origin, Role, WatchEvent};
+    use crate::facts::{Facts, GateEvent};
+    use crate::hook::Source;
+    use crate::record::input_hash;
+    use crate::session::Session;
+    use crate::set::HookSet;
+    use sha2::{Digest, Sha256};
+
+    const HOOKS: &str = r#"[
+        {"target": "stream", "label": "each", "actions": [{"type": "log"}]},
+        {"target": "stream", "label": "stop", "regex": "bad", "actions": [{"type": "interrupt"}]},
+        {"target": "chat", "label": "said", "actions": [{"type": "log"}]},
+        {"target": "tool", "label": "tool", "event": "before", "actions": [{"type": "block", "message": "token=abcdefgh no"}]}
+    ]"#;
+
+    fn session() -> (Dispatcher, Session) {
+        let read = define::read("h.json", HOOKS, Source::User, &ActionKinds::standard());
+        assert!(read.problems.is_empty(), "{:?}", read.problems);
+        let mut session = Session::new();
+        session.keep_firings();
+        (Dispatcher::new(HookSet::new(read.hooks).unwrap()), session)
+    }
+
+    fn tell(dispatcher: &Dispatcher, session: &mut Session, event: &WatchEvent<'_>) -> Vec<String> {
+        dispatcher.tell(session, event, &mut Vec::new());
+        told(session)
+    }
+
+    fn told(session: &mut Session) -> Vec<String> {
+        let line =
+            |fired: Fired| format!("{} {} {} {}", fired.label, fired.event, fired.decision, fired.times);
+        session.take_firings().into_iter().map(line).collect()
+    }
+
+    #[test]
+    fn an_answer_is_one_row_a_hook_however_it_ends() {
+        let (dispatcher, mut session) = session();
+        let chunk = |text| WatchEvent::Chunk(Chunk::Content(text));
+        for _ in 0..1000 {
+            assert!(tell(&dispatcher, &mut session, &chunk("x")).is_empty());
+        }
+        let finish = WatchEvent::Chunk(Chunk::Finish { reason: "stop" });
+        assert_eq!(tell(&dispatcher, &mut session, &finish), ["each chunk allow 1001"]);
+        tell(&dispatcher, &mut session, &chunk("ba"));
+        tell(&dispatcher, &mut session, &chunk("d"));
+        session.end_response();
+        assert_eq!(told(&mut session), ["each chunk allow 2", "stop chunk block 1"]);
+        session.end_response();
+        assert!(told(&mut session).is_empty());
+    }
+
+    #[test]
+    fn a_tool_s_row_has_the_hash_of_the_gate_s() {
+        let (dispatcher, mut session) = session();
+        let message = Message { role: Role::User, content: "hi", origin: Origin::User };
+        assert_eq!(tell(&dispatcher, &mut session, &WatchEvent::Message(message)), ["said message allow 1"]);
+        let args = json!({"b": 1, "a": "x"});
+        let run = ToolRun { name: "exec", args: &args, outcome: ToolOutcome::Before };
+        dispatcher.tell(&mut session, &WatchEvent::Tool(run), &mut Vec::new());
+        let head = Head { event_id: "e".into(), session_id: "s".into(), ..Head::default() };
+        let fired = session.take_firings().remove(0);
+        let record = fired.record(&head, |canonical| Sha256::digest(canonical).into());
+        let event = GateEvent::PreToolUse { tool_name: "exec".into(), tool_input: args };
+        assert_eq!(record.input_hash, input_hash(&Facts::of_gate(&head, event)));
+        assert_eq!((record.decision, record.tool_name.as_deref()), (Decision::Block, Some("exec")));
+        assert_eq!(record.error.as_deref(), Some("token=[redacted] no"));
+    }
+
+    #[test]
+    fn who_does_not_record_pays_nothing() {
+        let (dispatcher, _) = session();
+        let mut session = Session::new();
+        let message = Message { role: Role::User, content: "hi", origin: Origin::User };
+        assert!(tell(&dispatcher, &mut session, &WatchEvent::Message(message)).is_empty());
+    }
+}

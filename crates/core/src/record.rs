@@ -119,12 +119,14 @@ pub fn hash_with(facts: &Facts, digest: impl FnOnce(&[u8]) -> [u8; 32]) -> Strin
 
 /// Lower-case hex digits.
 pub(crate) fn hex(digest: &[u8; 32]) -> String {
-    const HEX: &[u8; 16] = b"0123456789abcdef";
-    let mut hex = String::with_capacity(64);
-    for half in digest.iter().flat_map(|byte| [byte >> 4, byte & 15]) {
-        hex.extend(HEX.get(usize::from(half)).map(|digit| char::from(*digit)));
+    let digit = |half: u8| half.saturating_add(if half < 10 { b'0' } else { b'a' - 10 });
+    let mut digits = [0; 64];
+    for (pair, byte) in digits.chunks_exact_mut(2).zip(digest) {
+        if let [high, low] = pair {
+            (*high, *low) = (digit(byte >> 4), digit(byte & 15));
+        }
     }
-    hex
+    str::from_utf8(&digits).unwrap_or_default().to_owned()
 }
 
 /// A hook's error as it may stand in the open: what it repeats of the event's input goes out first, whole texts of

@@ -255,11 +255,25 @@ pub(crate) fn from_hex<const N: usize>(hex: &str) -> Option<[u8; N]> {
     if digits.len() != N.saturating_mul(2) {
         return None;
     }
+    // one look at the end instead of one a digit
+    let mut wrong = 0;
     for (byte, pair) in bytes.iter_mut().zip(digits.chunks_exact(2)) {
-        let digit = |at: usize| char::from(*pair.get(at)?).to_digit(16);
-        *byte = u8::try_from(digit(0)?.checked_mul(16)?.checked_add(digit(1)?)?).ok()?;
+        let [high, low] = *pair else { return None };
+        let (high, low) = (digit(high), digit(low));
+        wrong |= high | low;
+        *byte = high << 4 | low & 15;
     }
-    Some(bytes)
+    (wrong < 16).then_some(bytes)
+}
+
+/// The value of a hex digit; 16 or more for anything else.
+fn digit(byte: u8) -> u8 {
+    match byte {
+        b'0'..=b'9' => byte.saturating_sub(b'0'),
+        b'a'..=b'f' => byte.saturating_sub(b'a').saturating_add(10),
+        b'A'..=b'F' => byte.saturating_sub(b'A').saturating_add(10),
+        _ => 0xf0,
+    }
 }
 
 #[cfg(test)]

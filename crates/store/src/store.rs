@@ -9,7 +9,7 @@ use crate::files;
 use crate::job::NewJob;
 use crate::keys::{ChainKey, Keys, Purpose};
 use crate::outbox::Job;
-use crate::row::{Row, dedup, hook_tag};
+use crate::row::{Dedup, Row, dedup, hook_tag};
 use crate::spool::Durability;
 use crate::spool::frame::Frame;
 use crate::spool::queue::{Limits, Spool};
@@ -19,13 +19,16 @@ use crate::trace::{NewTrace, bound_to};
 use hookgate_core::explain::FilterTrace;
 use hookgate_core::future::BoxFuture;
 use hookgate_core::record::{Record, RecordError, Recorder};
+use std::collections::HashMap;
 use std::fmt;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError, RwLock};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 pub use crate::spool::queue::Health;
 
+/// Hooks whose hashed keys are remembered at most.
+const MOST_TAGS: usize = 10_000;
 /// Bytes of an error in full that are kept.
 const LONGEST_DETAIL: usize = 64 << 10;
 
@@ -75,6 +78,8 @@ pub(crate) struct Place {
 struct Sealer {
     keys: Option<Keys>,
     clock: Clock,
+    /// Hashes of the hooks' keys; there are few hooks and many records.
+    tags: Arc<RwLock<HashMap<Arc<str>, Dedup>>>,
 }
 
 /// Takes records and jobs in, and moves them into the database in the background.
@@ -138,7 +143,7 @@ impl Options {
     }
 
     fn sealer(&self) -> Sealer {
-        Sealer { keys: self.keys.clone(), clock: self.clock.clone() }
+        Sealer { keys: self.keys.clone(), clock: self.clock.clone(), tags: Arc::default() }
     }
 }
 
@@ -255,8 +260,21 @@ impl Recorder for OneShot {
 }
 
 impl Sealer {
+    fn tag(&self, hook: &Arc<str>) -> Dedup {
+        let known = self.tags.read().unwrap_or_else(PoisonError::into_inner).get(hook).copied();
+        known.unwrap_or_else(|| {
+            let tag = hook_tag(hook);
+            let mut tags = self.tags.write().unwrap_or_else(PoisonError::into_inner);
+            if tags.len() >= MOST_TAGS {
+                tags.clear();
+            }
+            tags.insert(hook.clone(), tag);
+            tag
+        })
+    }
+
     fn row(&self, record: &Record) -> Result<Frame, StoreError> {
-        let mut row = Row::of(record, &hook_tag(&record.hook), (self.clock)())?;
+        let mut row = Row::of(record, &self.tag(&record.hook), (self.clock)())?;
         if let (Some(keys), Some(detail)) = (&self.keys, &record.error_detail) {
             let kept = cut(detail, LONGEST_DETAIL);
             row.detail = Some(keys.seal(Purpose::Detail, &row.dedup, kept.as_bytes())?);

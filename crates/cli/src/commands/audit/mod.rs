@@ -74,7 +74,8 @@ pub(super) fn run(args: &AuditArgs) -> Result<Exit, Failure> {
 /// Opens the trail; one that this user may not write to is opened to be read.
 fn open(place: &DataDir, read_only: bool) -> Result<Audit, Failure> {
     let options = place.options()?;
-    if read_only {
+    let file = std::fs::metadata(options.database_file());
+    if read_only || file.is_ok_and(|file| file.permissions().readonly()) {
         return Audit::open_read_only(&options).map_err(of_store);
     }
     Audit::open(&options).or_else(|why| match why {

@@ -6,6 +6,8 @@
 use super::shown::time;
 use crate::chat::filtered_out;
 use hookgate_core::explain::FilterTrace;
+use hookgate_core::point::{Point, Stage};
+use hookgate_core::word::Word;
 use hookgate_store::StoreError;
 use hookgate_store::audit::Audit;
 use hookgate_store::query::{Entry, Filter, Order};
@@ -96,8 +98,11 @@ impl Why {
             self.rows.iter().filter(of_event).any(|row| row.hook_id.as_deref() == Some(key))
         };
         for looked in trace.looked.iter().filter(|looked| looked.out.is_none() && !ran(&looked.key)) {
-            let hook = &looked.hook;
-            text.push_str(&format!("  hook {hook} was concerned and has no row: another stopped the event first, or its run is not over\n"));
+            let why = match Point::from_word(&trace.event).map(Point::stage) {
+                Some(Stage::Watch) => "its run is not over, see hookgate outbox list",
+                _ => "another had stopped it by then",
+            };
+            text.push_str(&format!("  hook {} was concerned and left no row: {why}\n", looked.hook));
         }
         text
     }
