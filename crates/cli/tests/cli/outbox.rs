@@ -147,7 +147,7 @@ fn what_cannot_be_done_is_a_dead_letter_that_can_be_sent_again() {
     assert!(dead[0]["error"].as_str().unwrap().contains("no such table"), "{dead:?}");
     assert_eq!(rows(&place)[0].1, "error");
     outbox(&place, &["resend", "99"]).fails(2, "there is no dead letter 99");
-    outbox(&place, &["resend"]).fails(2, "--all");
+    outbox(&place, &["resend"]).fails(2, "<ID>");
     let place = place.with("hooks/count.json", &hook("function handle(e) {}"));
     let id = dead[0]["id"].to_string();
     assert!(outbox(&place, &["resend", &id]).stdout.starts_with("1 dead letter is due again"));

@@ -77,6 +77,6 @@ pub(super) async fn install(
 
 pub(super) async fn begin_retention(client: &Client, now: i64, each: i64) -> Result<bool, Error> {
     let begin = "UPDATE hookgate_schema SET pruned_at = $1
-                 WHERE pruned_at IS NULL OR pruned_at <= $1 - $2 OR pruned_at > $1";
+                 WHERE pruned_at IS NULL OR pruned_at <= $1::bigint - $2::bigint OR pruned_at > $1";
     Ok(client.execute(begin, &[&now, &each]).await? > 0)
 }
