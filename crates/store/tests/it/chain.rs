@@ -51,6 +51,7 @@ fn each_change_is_found_at_its_row() {
     for keyed in [true, false] {
         for (sql, kind, seq) in [
             ("UPDATE executions SET duration_us = 1 WHERE seq = 3", FaultKind::Changed, 3),
+            ("UPDATE executions SET times = 9 WHERE seq = 3", FaultKind::Changed, 3),
             ("UPDATE executions SET error = NULL WHERE seq = 4", FaultKind::Changed, 4),
             ("UPDATE executions SET event_id = 'e-0' WHERE seq = 10", FaultKind::Changed, 10),
             ("UPDATE executions SET hash = zeroblob(32) WHERE seq = 3", FaultKind::Changed, 3),
