@@ -28,6 +28,8 @@ pub(crate) enum Command {
     Check(FolderArgs),
     /// Ask the audit trail: what hooks did, and whether the trail is whole
     Audit(Box<AuditArgs>),
+    /// See and send again what watching hooks still have to do
+    Outbox(Box<OutboxArgs>),
     /// Print the JSON Schema of hook files
     Schema,
     /// Print a completion script for a shell
@@ -62,6 +64,66 @@ pub(crate) struct AuditArgs {
     /// Print JSON
     #[arg(long, global = true)]
     pub(crate) json: bool,
+    /// Change nothing, not even move in what other processes left; for copies
+    #[arg(long, global = true)]
+    pub(crate) read_only: bool,
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct OutboxArgs {
+    #[command(subcommand)]
+    pub(crate) command: OutboxCommand,
+    /// Where the trail is [default: HOOKGATE_DATA_DIR, else hookgate.toml, else ~/.local/share/hookgate]
+    #[arg(long, global = true, value_name = "DIR")]
+    pub(crate) data_dir: Option<PathBuf>,
+    /// The configuration file [default: hookgate.toml here or in a folder above]
+    #[arg(long, global = true, value_name = "FILE")]
+    pub(crate) config: Option<PathBuf>,
+    /// Print JSON
+    #[arg(long, global = true)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum OutboxCommand {
+    /// List what waits and what was given up, with the reason
+    List {
+        /// Only what stands so
+        #[arg(long)]
+        state: Option<JobStateArg>,
+        /// At most so many
+        #[arg(long, default_value_t = 50)]
+        limit: usize,
+    },
+    /// Try dead letters again: one, or all
+    Resend {
+        /// The number of one
+        #[arg(required_unless_present = "all")]
+        id: Option<i64>,
+        /// All of them
+        #[arg(long, conflicts_with = "id")]
+        all: bool,
+    },
+    /// Run what is due now, with the hooks that are configured here
+    Drain {
+        /// The hooks folder [default: as for chat]
+        #[arg(long, value_name = "DIR")]
+        hooks: Option<PathBuf>,
+        /// For how long at most
+        #[arg(long, value_name = "TIME", default_value = "60s")]
+        within: String,
+    },
+}
+
+/// How a job stands.
+#[derive(Debug, Clone, Copy, ValueEnum)]
+pub(crate) enum JobStateArg {
+    /// To be run, now or later
+    Due,
+    /// Given up
+    Dead,
+    /// Done within the last day
+    Done,
 }
 
 #[derive(Debug, Subcommand)]
@@ -110,6 +172,11 @@ pub(crate) enum AuditCommand {
         /// How long rows are kept, such as 90d [default: `keep` under [audit] in hookgate.toml]
         #[arg(long, value_name = "TIME")]
         keep: Option<String>,
+    },
+    /// Say that a hook is deleted: its rows keep its label and lose its id
+    Forget {
+        /// The hook's id
+        hook: String,
     },
     /// Make a new key and seal all details with it
     Rekey,

@@ -6,9 +6,12 @@ mod args;
 mod exit;
 mod failure;
 
+mod age;
 mod config;
 mod data;
+mod deliveries;
 mod signals;
+mod trail;
 
 mod model;
 mod problems;

@@ -1,6 +1,7 @@
 //! What the engine remembers of one session: how often hooks fired, and the text of the answer so far.
 
 use crate::event::{Chunk, ChunkKind};
+use crate::firings::{Fired, Firings};
 use crate::reading::{Reading, Redaction};
 use crate::set::{HookSet, Slot};
 use std::collections::{BTreeMap, HashMap};
@@ -11,6 +12,8 @@ use std::sync::Arc;
 #[derive(Debug, Default)]
 pub struct Session {
     fired: HashMap<Arc<str>, u64>,
+    /// None: nobody records.
+    pub(crate) firings: Option<Firings>,
     pub(crate) response: Option<Response>,
     pub(crate) due: Vec<Slot>,
     pub(crate) found: Vec<Found>,
@@ -77,6 +80,24 @@ impl Session {
     /// Forgets the answer that was arriving, as after an interrupt. The next chunk begins a new one.
     pub fn end_response(&mut self) {
         self.response = None;
+        self.end_answer();
+    }
+
+    /// The firings of the answer that was arriving are over.
+    pub(crate) fn end_answer(&mut self) {
+        if let Some(firings) = &mut self.firings {
+            firings.end_answer();
+        }
+    }
+
+    /// From now on firings are kept for the record: the door takes them after each event.
+    pub fn keep_firings(&mut self) {
+        self.firings.get_or_insert_default();
+    }
+
+    /// What fired since the last call and is over: firings on chunks come when their answer ends.
+    pub fn take_firings(&mut self) -> Vec<Fired> {
+        self.firings.as_mut().map(Firings::take).unwrap_or_default()
     }
 
     /// Puts another answer in the place of the one that is arriving, and that into `answer`. A door that reads several

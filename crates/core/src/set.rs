@@ -383,7 +383,7 @@ impl StreamPatterns {
 }
 
 /// Whose events a hook sees. Of another tenant it sees nothing, whatever its priority.
-fn sees(reach: &Reach, head: &Head) -> bool {
+pub(crate) fn sees(reach: &Reach, head: &Head) -> bool {
     match reach {
         Reach::Global => true,
         Reach::Tenant(tenant) => head.tenant_id.as_ref() == Some(tenant),

@@ -152,6 +152,10 @@ words! {
         MutationFieldDropped = "mutation_field_dropped",
         /// A change of something that is past.
         MutationIgnored = "mutation_ignored",
+        /// A watching hook could not do its work now; it is tried again.
+        Postponed = "postponed",
+        /// A watching hook could not do its work and is not tried again by itself.
+        DeadLetter = "dead_letter",
     }
 }
 

@@ -4,9 +4,13 @@
 
 use crate::builtin;
 use crate::folder::{HookFolder, Loaded};
+use crate::outbox::origin_of;
 use crate::workshop::Workshop;
 use hookgate_core::define::Problem;
+use hookgate_core::hook::Hook;
+use hookgate_core::record::Recorder;
 use serde_json::{Map, Value};
+use std::path::Path;
 
 /// All places that a door loads hooks from, and the workshop that equips them.
 #[derive(Debug, Clone, Default)]
@@ -43,6 +47,24 @@ impl Sources {
     pub fn with_folder(mut self, folder: HookFolder) -> Sources {
         self.folders.push(folder);
         self
+    }
+
+    /// The folders, as [`origin_of`] names them: whose jobs in an outbox are this door's.
+    pub fn origins(&self) -> Vec<String> {
+        self.folders.iter().map(|folder| origin_of(folder.path())).collect()
+    }
+
+    /// Tells the recorder which hooks each folder has, if all could be read: a rule that is broken for a moment is not
+    /// gone.
+    pub fn tell_installed(&self, loaded: &Loaded, recorder: &dyn Recorder) {
+        if !loaded.problems.is_empty() {
+            return;
+        }
+        for folder in &self.folders {
+            let is_from = |hook: &&Hook| Path::new(&hook.file).parent() == Some(folder.path());
+            let hooks = loaded.hooks.iter().filter(is_from).map(|hook| hook.key.to_string());
+            recorder.installed(&origin_of(folder.path()), hooks.collect());
+        }
     }
 
     /// Whether nothing can come from here.

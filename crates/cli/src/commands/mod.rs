@@ -7,6 +7,7 @@ mod completions;
 mod demo;
 mod gateway;
 mod list;
+mod outbox;
 mod schema;
 
 use crate::args::{Args, Command};
@@ -27,6 +28,7 @@ pub fn run(args: Args) -> Result<Exit, Failure> {
         Command::List(args) => list::run(&args),
         Command::Check(args) => check::run(&args),
         Command::Audit(args) => audit::run(&args),
+        Command::Outbox(args) => outbox::run(&args),
         Command::Schema => schema::run(),
         Command::Completions { shell } => completions::run(shell),
     }

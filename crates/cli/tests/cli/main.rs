@@ -12,6 +12,7 @@ mod config;
 mod folder;
 mod hooks;
 mod json;
+mod outbox;
 mod sessions;
 mod stop;
 mod support;

@@ -94,7 +94,7 @@ impl ScriptHandler {
         // the dispatcher has a clock of its own; this one is for callers who have none
         let Ok(asked) = tokio::time::timeout_at(late.into(), asked).await else { return Err(Fault::Timeout) };
         let (outcome, console) = asked.map_err(|lost| match lost {
-            Lost::NoWorker(why) => Fault::failed("no script worker can be had", why),
+            Lost::NoWorker(why) => Fault::passing("no script worker can be had", why),
             Lost::Died => Fault::failed(DIED, DIED),
         })?;
         let stage = call.facts.point().stage();

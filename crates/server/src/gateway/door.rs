@@ -51,6 +51,14 @@ impl Wishes {
     }
 }
 
+impl Drop for Door {
+    /// The request is done, or given up: what fired is over.
+    fn drop(&mut self) {
+        self.conversation.state().hooks.end_response();
+        self.keep_firings();
+    }
+}
+
 impl Door {
     fn head(&self) -> Head {
         let number = self.n_events.fetch_add(1, Ordering::Relaxed);
@@ -94,8 +102,9 @@ impl Door {
     /// Hands what is only watched to the background.
     pub(super) fn watch(&self, event: LifeEvent) {
         if self.listens_at(event.point()) {
-            let work = self.tenant.dispatcher.watch(&self.head(), event);
-            self.shared.watchers.submit(work);
+            let head = self.head();
+            self.tenant.dispatcher.trace_watched(&*self.shared.around.recorder, &head, &event);
+            self.tenant.watchers.submit(self.tenant.dispatcher.watch(&head, event));
         }
     }
 
@@ -119,6 +128,18 @@ impl Door {
             if effects.is_empty() { Wishes::default() } else { self.carry_out(state, effects.drain(..)) };
         state.effects = effects;
         wishes
+    }
+
+    /// Hands what JSON hooks did to the recorder, which does not make anybody wait.
+    pub(super) fn keep_firings(&self) {
+        let fired = self.conversation.state().hooks.take_firings();
+        if fired.is_empty() {
+            return;
+        }
+        let head = self.head();
+        for fired in fired {
+            self.shared.around.recorder.fired(fired, &head);
+        }
     }
 
     /// Carries out what can be carried out at once; the rest is the caller's.

@@ -82,7 +82,9 @@ impl Sessions {
             known.used.store(now, Ordering::Relaxed);
             return (Arc::clone(known), Vec::new());
         }
-        let fresh = Arc::new(Conversation { id: id.clone(), used: now.into(), state: Mutex::default() });
+        let mut state = State::default();
+        state.hooks.keep_firings();
+        let fresh = Arc::new(Conversation { id: id.clone(), used: now.into(), state: state.into() });
         table.insert(id, Arc::clone(&fresh));
         (fresh, forget(&mut table, self.most))
     }

@@ -135,11 +135,11 @@ fn gateway(upstream: &str, commands: Commands, notes: &Notes) -> Result<Gateway,
         recorder: Arc::new(Memory::new(1000)),
         budget: Duration::from_secs(10),
     };
+    let watchers = Watchers::new(around.clone(), watchers::Limits::default());
     let notes = Arc::clone(notes);
     let options = Options {
         upstreams: vec![Upstream::new(upstream).map_err(|error| Failure::new(error.to_string()))?],
-        tenants: Tenants::new(vec![Tenant::new(None, dispatcher, 100, 100)], Identify::Fixed),
-        watchers: Watchers::new(around.clone(), watchers::Limits::default()),
+        tenants: Tenants::new(vec![Tenant::new(None, dispatcher, watchers, 100, 100)], Identify::Fixed),
         around,
         turns: Turns::default(),
         on_block: OnBlock::TellModel { most: 3 },
