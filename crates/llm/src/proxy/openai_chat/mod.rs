@@ -6,6 +6,7 @@
 //! an index of its own on the way out, because clients would mix the two.
 
 mod body;
+mod choice;
 mod chunk;
 mod read;
 mod request;

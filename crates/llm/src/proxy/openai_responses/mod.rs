@@ -9,6 +9,7 @@
 
 mod body;
 mod item;
+mod own;
 mod read;
 mod request;
 mod settle;
