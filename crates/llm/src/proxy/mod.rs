@@ -153,6 +153,9 @@ pub enum RequestChange {
     },
     /// What the model answered ([`Exchange::echo`]), behind the last message.
     Echo(Vec<Value>),
+    /// The request goes on from this answer of the provider ([`Continues::provider`]). Nothing where a wire has no
+    /// such names.
+    From(String),
     /// The result of a call, behind the last message.
     Result {
         /// The call.
@@ -162,6 +165,15 @@ pub enum RequestChange {
         /// It is a failure.
         is_error: bool,
     },
+}
+
+/// How a later request names an answer that it goes on from, as [`Asked::session`] does.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Continues {
+    /// By the id that the client got.
+    pub client: String,
+    /// By the provider's id of the last answer that was woven into it.
+    pub provider: String,
 }
 
 /// Which text of an answer a piece belongs to.
@@ -310,6 +322,11 @@ pub trait Exchange: Send {
     /// What the model said in the current answer of the provider, as messages of a request
     /// ([`RequestChange::Echo`]): all of it, also what was not written, with signatures and ids.
     fn echo(&self) -> Vec<Value>;
+
+    /// How a later request may name this answer; none where the wire has no names for answers.
+    fn continues(&self) -> Option<Continues> {
+        None
+    }
 
     /// Reads a whole body.
     ///

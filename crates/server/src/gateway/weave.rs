@@ -106,7 +106,10 @@ impl Weave {
                 self.exchange.drop_call(channel);
                 self.guard.block(channel, call, block);
             }
-            None => self.guard.allow(channel, changed.map(|value| value.to_string())),
+            None => {
+                self.door.conversation.state().call(call);
+                self.guard.allow(channel, changed.map(|value| value.to_string()));
+            }
         }
     }
 
@@ -141,6 +144,9 @@ impl Weave {
         if let Some(hook) = self.guard.wishes.resend.take() {
             let echo = vec![RequestChange::Echo(self.exchange.echo())];
             return Some(self.resend(&hook, echo));
+        }
+        if let Some(continues) = self.exchange.continues() {
+            self.door.tenant.sessions.answered(&self.door.conversation, continues);
         }
         self.guard.close(choice);
         None
