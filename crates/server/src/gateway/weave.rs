@@ -45,6 +45,12 @@ impl Weave {
 
     /// Does it. `out` gets what hookgate itself says.
     pub(super) async fn settle(&mut self, out: &mut Vec<u8>) -> Option<Turn> {
+        let turn = self.work_off(out).await;
+        self.door.tell_observers();
+        turn
+    }
+
+    async fn work_off(&mut self, out: &mut Vec<u8>) -> Option<Turn> {
         if let Some(turn) = self.interrupted() {
             return Some(turn);
         }
