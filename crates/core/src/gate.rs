@@ -364,6 +364,7 @@ impl<'a> Chain<'a> {
             why,
             took,
             console: answer.console,
+            reason: (decision == Decision::Block).then(|| answer.reason.clone().unwrap_or_default()),
         });
         let head = self.facts.head();
         let record = Record {
