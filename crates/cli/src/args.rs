@@ -24,6 +24,8 @@ pub(crate) enum Command {
     Check(FolderArgs),
     /// Ask the audit trail: what hooks did, and whether the trail is whole
     Audit(Box<AuditArgs>),
+    /// Answer a coding agent's hook call; its settings call this
+    Hook(HookArgs),
     /// Print the JSON Schema of hook files
     Schema,
     /// Print a completion script for a shell
@@ -43,6 +45,33 @@ pub(crate) struct FolderArgs {
     /// The configuration file [default: hookgate.toml here or in a folder above]
     #[arg(long, value_name = "FILE")]
     pub(crate) config: Option<PathBuf>,
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct HookArgs {
+    /// Which agent calls, such as claude-code
+    pub(crate) agent: String,
+    /// Which of its events, for payloads that do not say so or cannot be read
+    pub(crate) event: Option<String>,
+    #[command(flatten)]
+    pub(crate) rules: RulesArgs,
+    /// How long the agent waits; the answer comes before [default: what the agent waits by itself]
+    #[arg(long, value_name = "MS")]
+    pub(crate) timeout_ms: Option<u64>,
+}
+
+/// Where a hook call finds its rules.
+#[derive(Debug, Default, clap::Args)]
+pub(crate) struct RulesArgs {
+    /// The hooks folder; without --config no configuration file is looked for
+    #[arg(long, value_name = "DIR")]
+    pub(crate) hooks: Option<PathBuf>,
+    /// The configuration file [default: hookgate.toml here or in a folder above]
+    #[arg(long, value_name = "FILE")]
+    pub(crate) config: Option<PathBuf>,
+    /// Where the audit trail is kept [default: HOOKGATE_DATA_DIR, else ~/.local/share/hookgate]
+    #[arg(long, value_name = "DIR")]
+    pub(crate) data_dir: Option<PathBuf>,
 }
 
 #[derive(Debug, clap::Args)]

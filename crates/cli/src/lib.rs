@@ -17,6 +17,7 @@ mod table;
 mod terminal;
 mod workshop;
 
+mod agent;
 mod chat;
 mod commands;
 

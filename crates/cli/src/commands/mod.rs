@@ -4,6 +4,7 @@ mod audit;
 mod chat;
 mod check;
 mod completions;
+mod hook;
 mod list;
 mod schema;
 
@@ -23,6 +24,7 @@ pub fn run(args: Args) -> Result<Exit, Failure> {
         Command::List(args) => list::run(&args),
         Command::Check(args) => check::run(&args),
         Command::Audit(args) => audit::run(&args),
+        Command::Hook(args) => hook::run(&args),
         Command::Schema => schema::run(),
         Command::Completions { shell } => completions::run(shell),
     }

@@ -6,6 +6,7 @@
     reason = "also in the helpers, a test may stop"
 )]
 
+mod agents;
 mod ask;
 mod audit;
 mod config;
