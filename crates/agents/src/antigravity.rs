@@ -26,8 +26,8 @@ const TOOLS: &[(&str, Tool)] = &[
 
 static SETUP: Setup = Setup {
     places: &[
-        Place { level: Level::User, path: "~/.gemini/config/hooks.json", own: false },
-        Place { level: Level::Project, path: ".agents/hooks.json", own: false },
+        Place { level: Level::User, path: "~/.gemini/config/hooks.json" },
+        Place { level: Level::Project, path: ".agents/hooks.json" },
     ],
     shape: Shape::Named(Entry::COMMAND),
     limit: Duration::from_secs(30),

@@ -64,9 +64,9 @@ pub(crate) const TOOLS: &[(&str, Tool)] = &[
 
 static SETUP: Setup = Setup {
     places: &[
-        Place { level: Level::User, path: "~/.claude/settings.json", own: false },
-        Place { level: Level::Project, path: ".claude/settings.json", own: false },
-        Place { level: Level::Managed, path: "/etc/claude-code/managed-settings.json", own: false },
+        Place { level: Level::User, path: "~/.claude/settings.json" },
+        Place { level: Level::Project, path: ".claude/settings.json" },
+        Place { level: Level::Managed, path: "/etc/claude-code/managed-settings.json" },
     ],
     shape: Shape::Grouped(Entry { closed: Some(("onFailure", Closed::Block)), ..Entry::COMMAND }),
     limit: Duration::from_secs(30),

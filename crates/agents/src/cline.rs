@@ -59,8 +59,8 @@ const TOOLS: &[(&str, Tool)] = &[
 
 static SETUP: Setup = Setup {
     places: &[
-        Place { level: Level::User, path: "~/.cline/hooks", own: true },
-        Place { level: Level::Project, path: ".cline/hooks", own: true },
+        Place { level: Level::User, path: "~/.cline/hooks" },
+        Place { level: Level::Project, path: ".cline/hooks" },
     ],
     shape: Shape::Programs,
     limit: Duration::from_secs(30),

@@ -44,8 +44,8 @@ const TOOLS: &[(&str, Tool)] = &[
 
 static SETUP: Setup = Setup {
     places: &[
-        Place { level: Level::User, path: "~/.codex/hooks.json", own: false },
-        Place { level: Level::Project, path: ".codex/hooks.json", own: false },
+        Place { level: Level::User, path: "~/.codex/hooks.json" },
+        Place { level: Level::Project, path: ".codex/hooks.json" },
     ],
     shape: Shape::Grouped(Entry::COMMAND),
     limit: Duration::from_secs(30),

@@ -66,9 +66,9 @@ const TOOLS: &[(&str, Tool)] = &[
 
 static SETUP: Setup = Setup {
     places: &[
-        Place { level: Level::User, path: "~/.copilot/hooks/hookgate.json", own: true },
-        Place { level: Level::Project, path: ".github/hooks/hookgate.json", own: true },
-        Place { level: Level::Managed, path: "/etc/github-copilot/policy.d/hookgate.json", own: true },
+        Place { level: Level::User, path: "~/.copilot/hooks/hookgate.json" },
+        Place { level: Level::Project, path: ".github/hooks/hookgate.json" },
+        Place { level: Level::Managed, path: "/etc/github-copilot/policy.d/hookgate.json" },
     ],
     shape: Shape::Flat(Entry {
         command: "bash",

@@ -51,9 +51,9 @@ const TOOLS: &[(&str, Tool)] = &[
 
 static SETUP: Setup = Setup {
     places: &[
-        Place { level: Level::User, path: "~/.cursor/hooks.json", own: false },
-        Place { level: Level::Project, path: ".cursor/hooks.json", own: false },
-        Place { level: Level::Managed, path: "/etc/cursor/hooks.json", own: false },
+        Place { level: Level::User, path: "~/.cursor/hooks.json" },
+        Place { level: Level::Project, path: ".cursor/hooks.json" },
+        Place { level: Level::Managed, path: "/etc/cursor/hooks.json" },
     ],
     shape: Shape::Flat(Entry {
         typed: false,

@@ -29,8 +29,8 @@ const TOOLS: &[(&str, Tool)] = &[
 
 static SETUP: Setup = Setup {
     places: &[
-        Place { level: Level::User, path: "~/.factory/settings.json", own: false },
-        Place { level: Level::Project, path: ".factory/settings.json", own: false },
+        Place { level: Level::User, path: "~/.factory/settings.json" },
+        Place { level: Level::Project, path: ".factory/settings.json" },
     ],
     shape: Shape::Grouped(Entry::COMMAND),
     limit: Duration::from_secs(30),

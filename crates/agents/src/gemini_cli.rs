@@ -46,9 +46,9 @@ const TOOLS: &[(&str, Tool)] = &[
 
 static SETUP: Setup = Setup {
     places: &[
-        Place { level: Level::User, path: "~/.gemini/settings.json", own: false },
-        Place { level: Level::Project, path: ".gemini/settings.json", own: false },
-        Place { level: Level::Managed, path: "/etc/gemini-cli/settings.json", own: false },
+        Place { level: Level::User, path: "~/.gemini/settings.json" },
+        Place { level: Level::Project, path: ".gemini/settings.json" },
+        Place { level: Level::Managed, path: "/etc/gemini-cli/settings.json" },
     ],
     shape: Shape::Grouped(Entry { timeout: Some(("timeout", 1000)), named: true, ..Entry::COMMAND }),
     limit: Duration::from_secs(30),

@@ -35,8 +35,8 @@ const TOOLS: &[(&str, Tool)] = &[
 
 static SETUP: Setup = Setup {
     places: &[
-        Place { level: Level::User, path: "~/.agents/plugins/hookgate/hooks/hooks.json", own: true },
-        Place { level: Level::Project, path: ".agents/plugins/hookgate/hooks/hooks.json", own: true },
+        Place { level: Level::User, path: "~/.agents/plugins/hookgate/hooks/hooks.json" },
+        Place { level: Level::Project, path: ".agents/plugins/hookgate/hooks/hooks.json" },
     ],
     shape: Shape::Grouped(Entry { closed: Some(("on_failure", Closed::Block)), ..Entry::COMMAND }),
     limit: Duration::from_secs(30),

@@ -28,7 +28,7 @@ const TOOLS: &[(&str, Tool)] = &[
 ];
 
 static SETUP: Setup = Setup {
-    places: &[Place { level: Level::User, path: "~/.grok/hooks/hookgate.json", own: true }],
+    places: &[Place { level: Level::User, path: "~/.grok/hooks/hookgate.json" }],
     shape: Shape::Grouped(Entry::COMMAND),
     limit: Duration::from_secs(30),
     switches: &[],

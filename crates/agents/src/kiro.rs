@@ -34,8 +34,8 @@ const TOOLS: &[(&str, Tool)] = &[
 
 static SETUP: Setup = Setup {
     places: &[
-        Place { level: Level::User, path: "~/.kiro/agents/default.json", own: false },
-        Place { level: Level::Project, path: ".kiro/agents/default.json", own: false },
+        Place { level: Level::User, path: "~/.kiro/agents/default.json" },
+        Place { level: Level::Project, path: ".kiro/agents/default.json" },
     ],
     shape: Shape::Flat(Entry { timeout: Some(("timeout_ms", 1000)), typed: false, ..Entry::COMMAND }),
     limit: Duration::from_secs(30),

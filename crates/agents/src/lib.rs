@@ -18,10 +18,12 @@ pub mod table;
 mod fields;
 mod guide;
 mod input;
+mod sample;
 mod speech;
-mod tools;
+pub mod tools;
 
 pub use guide::page;
+pub use sample::sample;
 
 mod antigravity;
 mod claude_code;

@@ -55,8 +55,8 @@ const OWN: &[&str] = &["todo_write", "todo_read"];
 
 static SETUP: Setup = Setup {
     places: &[
-        Place { level: Level::User, path: "~/.config/opencode/plugin/hookgate.js", own: true },
-        Place { level: Level::Project, path: ".opencode/plugin/hookgate.js", own: true },
+        Place { level: Level::User, path: "~/.config/opencode/plugin/hookgate.js" },
+        Place { level: Level::Project, path: ".opencode/plugin/hookgate.js" },
     ],
     shape: Shape::Plugin { text: include_str!("opencode.js") },
     limit: Duration::from_secs(30),

@@ -56,8 +56,8 @@ const TOOLS: &[(&str, Tool)] = &[
 
 static SETUP: Setup = Setup {
     places: &[
-        Place { level: Level::User, path: "~/.qwen/settings.json", own: false },
-        Place { level: Level::Project, path: ".qwen/settings.json", own: false },
+        Place { level: Level::User, path: "~/.qwen/settings.json" },
+        Place { level: Level::Project, path: ".qwen/settings.json" },
     ],
     shape: Shape::Grouped(Entry { named: true, ..Entry::COMMAND }),
     limit: Duration::from_secs(30),

@@ -27,8 +27,6 @@ pub struct Place {
     pub level: Level,
     /// Its path; `~/` is the home folder, a path without a root is in the project.
     pub path: &'static str,
-    /// Whether nobody else writes into it.
-    pub own: bool,
 }
 
 /// Whose settings a file holds.

@@ -36,7 +36,7 @@ const TOOLS: &[(&str, Tool)] = &[
 ];
 
 static SETUP: Setup = Setup {
-    places: &[Place { level: Level::Project, path: ".github/hooks/hookgate-vscode.json", own: true }],
+    places: &[Place { level: Level::Project, path: ".github/hooks/hookgate-vscode.json" }],
     shape: Shape::Flat(Entry::COMMAND),
     limit: Duration::from_secs(30),
     switches: &[],

@@ -35,9 +35,9 @@ const TOOLS: &[(&str, Tool)] =
 
 static SETUP: Setup = Setup {
     places: &[
-        Place { level: Level::User, path: "~/.codeium/windsurf/hooks.json", own: false },
-        Place { level: Level::Project, path: ".windsurf/hooks.json", own: false },
-        Place { level: Level::Managed, path: "/etc/windsurf/hooks.json", own: false },
+        Place { level: Level::User, path: "~/.codeium/windsurf/hooks.json" },
+        Place { level: Level::Project, path: ".windsurf/hooks.json" },
+        Place { level: Level::Managed, path: "/etc/windsurf/hooks.json" },
     ],
     shape: Shape::Flat(Entry { timeout: None, typed: false, ..Entry::COMMAND }),
     limit: Duration::from_secs(30),

@@ -24,6 +24,17 @@ pub(crate) enum Command {
     Check(FolderArgs),
     /// Ask the audit trail: what hooks did, and whether the trail is whole
     Audit(Box<AuditArgs>),
+    /// Wire a coding agent: its settings get a line that asks these hooks
+    Install(InstallArgs),
+    /// Take hookgate out of a coding agent's settings
+    Uninstall(UninstallArgs),
+    /// Show which coding agents are wired
+    Status,
+    /// Try each wired agent's line, and look for settings that switch hooks off
+    Doctor,
+    /// Stand between an MCP client and its server
+    #[cfg(unix)]
+    Mcp(McpArgs),
     /// Answer a coding agent's hook call; its settings call this
     Hook(HookArgs),
     /// Print the JSON Schema of hook files
@@ -45,6 +56,9 @@ pub(crate) struct FolderArgs {
     /// The configuration file [default: hookgate.toml here or in a folder above]
     #[arg(long, value_name = "FILE")]
     pub(crate) config: Option<PathBuf>,
+    /// Also warn of what this coding agent cannot do (check only)
+    #[arg(long, value_name = "NAME")]
+    pub(crate) agent: Option<String>,
 }
 
 #[derive(Debug, clap::Args)]
@@ -58,6 +72,56 @@ pub(crate) struct HookArgs {
     /// How long the agent waits; the answer comes before [default: what the agent waits by itself]
     #[arg(long, value_name = "MS")]
     pub(crate) timeout_ms: Option<u64>,
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct InstallArgs {
+    /// Which agent, such as claude-code
+    pub(crate) agent: String,
+    #[command(flatten)]
+    pub(crate) rules: RulesArgs,
+    #[command(flatten)]
+    pub(crate) place: PlaceArgs,
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct UninstallArgs {
+    /// Which agent, such as claude-code
+    pub(crate) agent: String,
+    #[command(flatten)]
+    pub(crate) place: PlaceArgs,
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct McpArgs {
+    #[command(flatten)]
+    pub(crate) rules: RulesArgs,
+    /// The server's name in rules [default: the program's]
+    #[arg(long, value_name = "NAME")]
+    pub(crate) name: Option<String>,
+    /// The server and its arguments
+    #[arg(last = true, required = true, value_name = "SERVER")]
+    pub(crate) server: Vec<String>,
+}
+
+/// Which of an agent's settings files.
+#[derive(Debug, Default, clap::Args)]
+pub(crate) struct PlaceArgs {
+    /// The user's settings (default)
+    #[arg(long, conflicts_with_all = ["project", "managed", "file"])]
+    pub(crate) user: bool,
+    /// The settings of the project here
+    #[arg(long, conflicts_with_all = ["managed", "file"])]
+    pub(crate) project: bool,
+    /// The machine's settings, which no project can switch off
+    #[arg(long, conflicts_with = "file")]
+    pub(crate) managed: bool,
+    /// This settings file
+    #[arg(long, value_name = "FILE")]
+    pub(crate) file: Option<PathBuf>,
+    /// Only show what would change
+    #[arg(long)]
+    pub(crate) dry_run: bool,
 }
 
 /// Where a hook call finds its rules.

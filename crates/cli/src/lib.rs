@@ -20,6 +20,9 @@ mod workshop;
 mod agent;
 mod chat;
 mod commands;
+mod install;
+#[cfg(unix)]
+mod mcp;
 
 pub use args::Args;
 pub use commands::run;

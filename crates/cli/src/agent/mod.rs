@@ -12,3 +12,5 @@ mod lazy;
 mod memory;
 mod mouth;
 mod rules;
+
+pub(crate) use rules::standing as load;

@@ -11,16 +11,18 @@
 use super::lazy::lazily;
 use crate::args::{ChatArgs, RulesArgs};
 use crate::config::{ConfigFile, Settings};
-use crate::data::DataDir;
+use crate::data::{DataDir, Trail};
 use crate::failure::Failure;
 use crate::model;
-use crate::workshop::one_shot_workshop;
+use crate::workshop::{one_shot_workshop, workshop};
 use hookgate_core::point::Point;
+use hookgate_core::record::{Memory as InMemory, Recorder};
 use hookgate_core::set::HookSet;
 use hookgate_handlers::command::Commands;
 use hookgate_handlers::folder::{self, HOOKS_DIR_VARIABLE, HookFolder, OnInvalid};
 use hookgate_handlers::prompt::{Judges, Spending};
 use hookgate_handlers::sources::Sources;
+use hookgate_handlers::workshop::Workshop;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
@@ -60,10 +62,24 @@ impl Rules {
     /// Loads the hooks that listen at these points. An error is one sentence; all files are read for it, because a
     /// rule that cannot be read may be one for this event.
     pub(crate) fn load(mut self, points: &[Point], commands: Commands) -> Result<HookSet, String> {
-        let place = self.file.path.as_deref().unwrap_or(Path::new("hookgate.toml")).display().to_string();
         let on_invalid = self.file.hooks.on_invalid.unwrap_or(OnInvalid::Refuse);
         let workshop = one_shot_workshop(commands, judges(self.named.take()), Spending::default());
-        let mut sources = Sources::new(lazily(&workshop));
+        let sources = self.sources(lazily(&workshop))?;
+        let mut loaded = sources.read();
+        loaded.hooks.retain(|hook| points.contains(&hook.listens.point()));
+        let (set, problems) = sources.equip(loaded).into_set(on_invalid);
+        set.ok_or_else(|| {
+            let more = problems.len().saturating_sub(1);
+            let first = problems.first().map(ToString::to_string).unwrap_or_default();
+            let others = if more > 0 { format!(" (and {more} more)") } else { String::new() };
+            format!("the hooks cannot be used: {first}{others}; `hookgate check` shows what is wrong")
+        })
+    }
+
+    /// The places that hooks come from; an error if there are none.
+    fn sources(mut self, workshop: Workshop) -> Result<Sources, String> {
+        let place = self.file.path.as_deref().unwrap_or(Path::new("hookgate.toml")).display().to_string();
+        let mut sources = Sources::new(workshop);
         for (name, settings) in std::mem::take(&mut self.file.builtin.0) {
             sources = sources.with_builtin(&name, settings, &place);
         }
@@ -79,15 +95,7 @@ impl Rules {
                 "no hooks are configured: set `dir` under [hooks] in hookgate.toml, or {HOOKS_DIR_VARIABLE}, or give --hooks"
             ));
         }
-        let mut loaded = sources.read();
-        loaded.hooks.retain(|hook| points.contains(&hook.listens.point()));
-        let (set, problems) = sources.equip(loaded).into_set(on_invalid);
-        set.ok_or_else(|| {
-            let more = problems.len().saturating_sub(1);
-            let first = problems.first().map(ToString::to_string).unwrap_or_default();
-            let others = if more > 0 { format!(" (and {more} more)") } else { String::new() };
-            format!("the hooks cannot be used: {first}{others}; `hookgate check` shows what is wrong")
-        })
+        Ok(sources)
     }
 }
 
@@ -106,4 +114,31 @@ fn judges(named: Option<PathBuf>) -> Arc<Judges> {
         };
         found.get_or_init(find).as_ref().map_err(Clone::clone).and_then(|judges| judges(model))
     })
+}
+
+/// All hooks, for a door that lives on.
+pub(crate) struct Standing {
+    pub(crate) set: HookSet,
+    pub(crate) recorder: Arc<dyn Recorder>,
+    pub(crate) budget: Option<Duration>,
+    pub(crate) tenant: Option<String>,
+    pub(crate) agent: Option<String>,
+}
+
+/// Loads all hooks of the rules. Any problem with them is a failure, unless `on_invalid` says otherwise.
+pub(crate) fn standing(args: &RulesArgs) -> Result<Standing, Failure> {
+    let rules = Rules::find(args)?;
+    let (tenant, agent) = rules.who();
+    let budget = rules.budget();
+    let recorder: Arc<dyn Recorder> = match rules.data.clone() {
+        Some(place) => Arc::new(Trail::new(place, |_| {})),
+        None => Arc::new(InMemory::new(1000)),
+    };
+    let on_invalid = rules.file.hooks.on_invalid.unwrap_or(OnInvalid::Refuse);
+    let workshop = workshop(Commands::default(), judges(rules.named.clone()), Spending::default());
+    let (set, problems) = rules.sources(workshop).map_err(Failure::new)?.load().into_set(on_invalid);
+    match set {
+        Some(set) => Ok(Standing { set, recorder, budget, tenant, agent }),
+        None => Err(Failure::Hooks(problems)),
+    }
 }

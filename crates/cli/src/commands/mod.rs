@@ -4,9 +4,14 @@ mod audit;
 mod chat;
 mod check;
 mod completions;
+mod doctor;
 mod hook;
+mod install;
 mod list;
+#[cfg(unix)]
+mod mcp;
 mod schema;
+mod status;
 
 use crate::args::{Args, Command};
 use crate::config::ConfigFile;
@@ -25,6 +30,12 @@ pub fn run(args: Args) -> Result<Exit, Failure> {
         Command::Check(args) => check::run(&args),
         Command::Audit(args) => audit::run(&args),
         Command::Hook(args) => hook::run(&args),
+        Command::Install(args) => install::install(&args),
+        Command::Uninstall(args) => install::uninstall(&args),
+        #[cfg(unix)]
+        Command::Mcp(args) => mcp::run(&args),
+        Command::Status => status::run(),
+        Command::Doctor => doctor::run(),
         Command::Schema => schema::run(),
         Command::Completions { shell } => completions::run(shell),
     }
