@@ -28,6 +28,8 @@ pub(crate) enum Command {
     Install(InstallArgs),
     /// Take hookgate out of a coding agent's settings
     Uninstall(UninstallArgs),
+    /// Turn a coding agent's own hook settings into hooks of ours
+    Import(ImportArgs),
     /// Show which coding agents are wired
     Status,
     /// Try each wired agent's line, and look for settings that switch hooks off
@@ -90,6 +92,14 @@ pub(crate) struct UninstallArgs {
     pub(crate) agent: String,
     #[command(flatten)]
     pub(crate) place: PlaceArgs,
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct ImportArgs {
+    /// Whose settings, such as claude-code
+    pub(crate) agent: String,
+    /// The settings file; it is not changed
+    pub(crate) file: PathBuf,
 }
 
 #[derive(Debug, clap::Args)]

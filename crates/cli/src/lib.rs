@@ -20,6 +20,7 @@ mod workshop;
 mod agent;
 mod chat;
 mod commands;
+mod import;
 mod install;
 #[cfg(unix)]
 mod mcp;

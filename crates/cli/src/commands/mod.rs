@@ -6,6 +6,7 @@ mod check;
 mod completions;
 mod doctor;
 mod hook;
+mod import;
 mod install;
 mod list;
 #[cfg(unix)]
@@ -31,6 +32,7 @@ pub fn run(args: Args) -> Result<Exit, Failure> {
         Command::Audit(args) => audit::run(&args),
         Command::Hook(args) => hook::run(&args),
         Command::Install(args) => install::install(&args),
+        Command::Import(args) => import::run(&args),
         Command::Uninstall(args) => install::uninstall(&args),
         #[cfg(unix)]
         Command::Mcp(args) => mcp::run(&args),
