@@ -102,10 +102,13 @@ fn faults(text: &mut String, agent: &dyn Agent) -> std::fmt::Result {
 fn own_switch(setup: &Setup) -> String {
     let closed = match &setup.shape {
         Shape::Grouped(entry) | Shape::Flat(entry) | Shape::Named(entry) => entry.closed,
-        Shape::Listed | Shape::Programs | Shape::Plugin { .. } => None,
+        Shape::Programs | Shape::Plugin { .. } => None,
     };
-    match closed {
-        Some((key, _)) => format!("The agent's own fail-closed switch (`{key}`) is set in every entry."),
-        None => "The agent has no fail-closed switch of its own: what kills the hook program from outside lets a call pass.".to_owned(),
+    match (closed, &setup.shape) {
+        (Some((key, _)), _) => format!("The agent's own fail-closed switch (`{key}`) is set in every entry."),
+        (None, Shape::Plugin { .. }) => {
+            "The plugin stops a call as well when the program fails, is killed or is late.".to_owned()
+        }
+        (None, _) => "The agent has no fail-closed switch that could be set.".to_owned(),
     }
 }

@@ -61,9 +61,9 @@ impl Said {
         Said::default()
     }
 
-    /// One JSON document and exit code 0.
+    /// One JSON document on a line and exit code 0.
     pub fn json(document: &Value) -> Said {
-        Said { stdout: document.to_string(), ..Said::default() }
+        Said { stdout: format!("{document}\n"), ..Said::default() }
     }
 
     /// Exit code 2 with the reason on standard error.

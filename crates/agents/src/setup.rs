@@ -49,8 +49,6 @@ pub enum Shape {
     Flat(Entry),
     /// `hookgate.EVENT` is a list: of groups for events of tools, of entries for the others.
     Named(Entry),
-    /// `hooks` is one list whose entries name their trigger.
-    Listed,
     /// A folder with one program an event.
     Programs,
     /// A file of program text that starts us.
@@ -161,13 +159,6 @@ impl Setup {
                 Some(json!({"matcher": ".*", "hooks": [entry.write(line, limit)]}))
             }
             Shape::Flat(entry) | Shape::Named(entry) => Some(entry.write(line, limit)),
-            Shape::Listed => Some(json!({
-                "name": format!("hookgate {}", event.name),
-                "trigger": event.name,
-                "action": {"type": "command", "command": line},
-                "timeout": limit.as_secs(),
-                "enabled": true,
-            })),
             Shape::Programs | Shape::Plugin { .. } => None,
         }
     }
@@ -178,7 +169,6 @@ impl Setup {
             Shape::Grouped(entry) | Shape::Flat(entry) | Shape::Named(entry) => {
                 entry.version.map(Value::from)
             }
-            Shape::Listed => Some("v1".into()),
             Shape::Programs | Shape::Plugin { .. } => None,
         }
     }

@@ -25,6 +25,7 @@ mod install;
 #[cfg(unix)]
 mod mcp;
 
+pub use agent::answer_to_unknown_arguments;
 pub use args::Args;
 pub use commands::run;
 pub use exit::Exit;

@@ -18,7 +18,14 @@ pub(crate) fn workshop(commands: Commands, judges: Arc<Judges>, spending: Spendi
 pub(crate) fn one_shot_workshop(commands: Commands, judges: Arc<Judges>, spending: Spending) -> Workshop {
     workshop_with(commands, judges, spending, || {
         let program = this_program()?;
-        Ok(Pool::new(PoolSettings { workers: 1, most: 1, share: 1, ..PoolSettings::new(program) }))
+        Ok(Pool::new(PoolSettings {
+            workers: 1,
+            spare: 0,
+            most: 1,
+            share: 1,
+            checks: false,
+            ..PoolSettings::new(program)
+        }))
     })
 }
 

@@ -306,7 +306,12 @@ fn no_answer_is_one_of_the_traps() {
         let context = Outcome { context: vec!["c".into()], ..Outcome::default() };
         for outcome in [Outcome::default(), Outcome::block("x"), changed, context] {
             let got = agent.answer(&read, &outcome);
-            assert!(!traps.contains(&got.stdout), "{}: {}", entry["input"], got.stdout);
+            assert!(
+                !traps.iter().any(|trap| trap.trim_end() == got.stdout.trim_end() && !trap.is_empty()),
+                "{}: {}",
+                entry["input"],
+                got.stdout
+            );
             if outcome.word != Word::Nothing && read.event.can(Effect::Block) {
                 let refuses = got.exit == 2 || !got.stdout.is_empty();
                 assert!(refuses, "{}: a block is never silence", entry["input"]);

@@ -10,8 +10,8 @@ use crate::data::ShortTrail;
 use crate::exit::Exit;
 use crate::failure::Failure;
 use hookgate_agents::agent::Agent;
-use hookgate_agents::event::Event;
-use hookgate_agents::outcome::{Outcome, Said};
+use hookgate_agents::event::{Effect, Event};
+use hookgate_agents::outcome::{Outcome, Said, Word};
 use hookgate_agents::read::{self, LONGEST_PAYLOAD, Read, Told, Unread};
 use hookgate_agents::table;
 use hookgate_core::dispatch::Dispatcher;
@@ -29,7 +29,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 /// What is left for writing the answer after the chain's own time is over: a chain that ends by itself names the hook
 /// that was late, the clock behind it cannot.
-const FOR_THE_ANSWER: Duration = Duration::from_millis(60);
+const FOR_THE_ANSWER: Duration = Duration::from_millis(100);
 /// How long the end waits for the processes of command hooks to be hunted down.
 const SETTLING: Duration = Duration::from_millis(100);
 /// So many bytes of records wait for somebody with more time before a process is started that takes them.
@@ -60,6 +60,17 @@ pub(crate) fn answer(args: &HookArgs) -> Result<Exit, Failure> {
     let code = mouth.say(&said);
     drop(watch);
     Ok(Exit::Agent(code))
+}
+
+/// Answers a call whose arguments are not known, as after a change of versions: some agents read no exit code. None: it
+/// is no such call.
+pub fn answer_to_unknown_arguments() -> Option<Exit> {
+    let mut words = std::env::args().skip(1);
+    let is_call = words.next().is_some_and(|word| word == "hook");
+    let agent = table::find(&words.next().filter(|_| is_call)?)?;
+    let event = words.next().and_then(|name| agent.event(&name));
+    let said = agent.fault(event, "blocked because hookgate does not know its arguments: install it again");
+    Some(Exit::Agent(Mouth::new(agent, event).say(&said)))
 }
 
 fn patience(agent: &dyn Agent, event: Option<&Event>) -> Duration {
@@ -165,6 +176,9 @@ impl Call<'_> {
                 _ => {}
             }
         }
+        if let Ok(outcome) = &outcome {
+            note_lost(read, outcome, &journal);
+        }
         if commands.settle(SETTLING.min(left())) > 0 {
             journal.note("processes of command hooks may still run");
         }
@@ -199,6 +213,20 @@ impl Call<'_> {
             Some(dir) => Journal::new(Some(dir), self.agent.name()),
             None => Journal::new(found().as_ref().map(|place| place.path()), self.agent.name()),
         }
+    }
+}
+
+/// What the agent has no words for at this event, and what is no reason to stop it, is at least told here.
+fn note_lost(read: &Read, outcome: &Outcome, journal: &Journal) {
+    let can = |effect| read.event.can(effect);
+    let stops = can(Effect::Block) || can(Effect::Feedback) || can(Effect::KeepGoing);
+    if let Word::Block(reason) | Word::Ask(reason) = &outcome.word
+        && !stops
+    {
+        journal.note(&format!("{} cannot be stopped: {reason}", read.event.name));
+    }
+    if !outcome.context.is_empty() && !can(Effect::AddContext) {
+        journal.note(&format!("nothing can be added at {}: {}", read.event.name, outcome.context.join(" ")));
     }
 }
 

@@ -24,7 +24,7 @@ use hookgate_core::facts::{GateEvent, Head, LifeEvent, ShapeEvent};
 use hookgate_core::gate::Surroundings;
 use hookgate_core::point::Point;
 use hookgate_core::session::Session;
-use hookgate_core::verdict::{Block, Decision, Trace, Verdict};
+use hookgate_core::verdict::{Block, Decision, Trace, Verdict, WarningCode};
 use hookgate_core::word::Word as _;
 use hookgate_handlers::watchers::{Limits, Watchers};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -269,7 +269,8 @@ impl Engine<'_> {
     }
 
     fn note(&self, trace: &Trace) {
-        for warning in &trace.warnings {
+        // a block of a watching hook is not ignored here
+        for warning in trace.warnings.iter().filter(|warning| warning.code != WarningCode::BlockIgnored) {
             self.journal.note(&format!("hook {}: {} {}", warning.hook, warning.code, warning.text));
         }
         for ran in trace.ran.iter().filter(|ran| !ran.console.is_empty()) {

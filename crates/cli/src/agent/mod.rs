@@ -13,4 +13,5 @@ mod memory;
 mod mouth;
 mod rules;
 
+pub use call::answer_to_unknown_arguments;
 pub(crate) use rules::standing as load;

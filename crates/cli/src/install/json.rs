@@ -1,7 +1,7 @@
 //! JSON settings, edited in place: comments, order and everything that is not ours stay as they are.
 
 use super::line::holds_ours;
-use hookgate_agents::setup::{Setup, Shape};
+use hookgate_agents::setup::Setup;
 use jsonc_parser::ParseOptions;
 use jsonc_parser::cst::{CstArray, CstInputValue, CstNode, CstObject, CstRootNode};
 use serde_json::Value;
@@ -26,21 +26,14 @@ pub(super) fn add(name: &str, text: &str, setup: &Setup, items: &Items) -> Resul
         }
     }
     let table = setup.table();
-    if matches!(setup.shape, Shape::Listed) {
-        let list = top.array_value_or_create(table).ok_or_else(|| format!("{name}: `{table}` is no list"))?;
-        for (_, item) in items {
-            list.append(input(item));
-        }
-    } else {
-        let events =
-            top.object_value_or_create(table).ok_or_else(|| format!("{name}: `{table}` is no object"))?;
-        once_each(name, &events)?;
-        for (event, item) in items {
-            let list = events
-                .array_value_or_create(event)
-                .ok_or_else(|| format!("{name}: `{table}.{event}` is no list"))?;
-            list.append(input(item));
-        }
+    let events =
+        top.object_value_or_create(table).ok_or_else(|| format!("{name}: `{table}` is no object"))?;
+    once_each(name, &events)?;
+    for (event, item) in items {
+        let list = events
+            .array_value_or_create(event)
+            .ok_or_else(|| format!("{name}: `{table}.{event}` is no list"))?;
+        list.append(input(item));
     }
     Ok(format!("{bom}{root}"))
 }
@@ -154,9 +147,6 @@ fn once_each(name: &str, object: &CstObject) -> Result<(), String> {
 
 fn lists(top: &CstObject, setup: &Setup) -> Vec<(String, CstArray)> {
     let table = setup.table();
-    if matches!(setup.shape, Shape::Listed) {
-        return top.array_value(table).map(|list| (table.to_owned(), list)).into_iter().collect();
-    }
     let events = top.object_value(table).map(|events| events.properties()).unwrap_or_default();
     events.into_iter().filter_map(|event| Some((event.decoded_name()?, event.array_value()?))).collect()
 }

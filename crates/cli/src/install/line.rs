@@ -102,7 +102,7 @@ pub(crate) fn is_ours(text: &str, agent: &str) -> bool {
     let calls = format!(" hook {agent} ");
     text.split_once(calls.as_str()).is_some_and(|(program, _)| {
         let name = program.trim_end_matches(['\'', '"']).rsplit(['/', '\\']).next().unwrap_or_default();
-        name.starts_with("hookgate") || name.starts_with("xtask")
+        name.starts_with("hookgate")
     })
 }
 

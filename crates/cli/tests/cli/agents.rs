@@ -151,7 +151,7 @@ fn every_fault_is_a_no_in_the_agents_words() {
         r#"{"id":"s","event":"pre_tool_use","handler":{"type":"script","source":"function handle( {"}}"#,
     );
     let reason = denied(&call(&script, "claude-code", "PreToolUse", &bash("ls")));
-    assert!(reason.contains("hook s failed: its handler cannot be made"), "{reason}");
+    assert!(reason.contains("hook s failed: its script failed"), "{reason}");
     // what only watches is let pass
     let stop = json!({"hook_event_name": "Stop", "stop_hook_active": false});
     call(&broken, "claude-code", "Stop", &stop).is(0, "", "");
@@ -177,6 +177,11 @@ fn odd_payloads() {
     assert_eq!(denied(&hook(long.to_string().as_bytes(), "PreToolUse")), "blocked by hook no-rm: not that");
     let deep = format!("{}{}", r#"{"tool_name":"Bash","tool_input":"#, "[".repeat(100_000));
     denied(&hook(deep.as_bytes(), "PreToolUse"));
+    // a line of another version
+    let ran = place.pipe(b"{}", &["hook", "claude-code", "PreToolUse", "--hoks", "hooks"]);
+    assert!(denied(&ran).contains("does not know its arguments"), "{}", ran.stdout);
+    let ran = place.pipe(b"{}", &["hook", "cline", "PreToolUse", "--hoks", "hooks"]);
+    assert!(ran.stdout.contains("\"cancel\":true"), "{}", ran.stdout);
     place
         .run(&["hook", "no-such-agent"])
         .fails(2, "unknown agent `no-such-agent`; expected one of claude-code, codex");
@@ -188,13 +193,13 @@ fn the_answer_comes_before_the_agents_limit() {
         "hooks/slow.json",
         r#"{"id":"slow","event":"pre_tool_use","timeout_ms":60000,"handler":{"type":"command","argv":["sleep","60"]}}"#,
     );
-    let args = ["hook", "copilot-cli", "preToolUse", "--hooks", "hooks", "--timeout-ms", "1500"];
+    let args = ["hook", "copilot-cli", "preToolUse", "--hooks", "hooks", "--timeout-ms", "4000"];
     let started = Instant::now();
     let ran = slow.pipe(br#"{"toolName":"bash","toolArgs":{"command":"x"}}"#, &args);
     let took = started.elapsed();
     assert!(ran.stdout.contains("\"permissionDecision\":\"deny\""), "{}", ran.stdout);
     assert!(ran.stdout.contains("slow gave no answer in time"), "{}", ran.stdout);
-    assert!(took < Duration::from_millis(1500), "{took:?}");
+    assert!(took < Duration::from_millis(4000), "{took:?}");
 }
 
 #[test]
@@ -218,7 +223,7 @@ fn a_turn_is_made_to_go_on_once_and_never_for_ever() {
     );
     let stop = |agent: &str, event: &str, turn: Option<&str>, active: Option<bool>| {
         let payload = json!({"session_id": "s", "hook_event_name": event, "event": event, "prompt_id": turn, "stop_hook_active": active});
-        call(&place, agent, event, &payload).stdout
+        call(&place, agent, event, &payload).stdout.trim_end().to_owned()
     };
     let words = r#"{"decision":"block","reason":"blocked by hook tests: run the tests"}"#;
     assert_eq!(stop("claude-code", "Stop", Some("t"), Some(false)), words);
@@ -281,6 +286,33 @@ fn changes_reach_the_agent_in_its_own_shape_or_block() {
     assert!(copilot.contains("modifiedPrompt") && !copilot.contains("jane"), "{copilot}");
     let claude = hook("claude-code", "UserPromptSubmit", &json!({"prompt": "I am jane.doe@example.com"}));
     assert!(claude.contains("\"decision\":\"block\""), "{claude}");
+}
+
+#[test]
+fn settings_that_switch_hooks_off_are_guarded() {
+    let place = place().with("hookgate.toml", "[builtin]\nprotected_paths = true\n");
+    let hook = |agent: &str, event: &str, payload: &Value| {
+        place
+            .pipe(payload.to_string().as_bytes(), &["hook", agent, event, "--config", "hookgate.toml"])
+            .stdout
+    };
+    let write = |path: &str| json!({"tool_name": "Write", "tool_input": {"file_path": path, "content": "{}"}, "cwd": "/w"});
+    for path in [
+        ".claude/settings.json",
+        "/w/.gemini/settings.json",
+        ".qwen/settings.json",
+        ".codex/config.toml",
+        "hookgate.toml",
+    ] {
+        assert!(hook("claude-code", "PreToolUse", &write(path)).contains("\"deny\""), "{path}");
+    }
+    assert_eq!(hook("claude-code", "PreToolUse", &write("src/main.rs")), "");
+    assert!(
+        hook("claude-code", "PreToolUse", &bash("echo '{}' > .claude/settings.json")).contains("\"deny\"")
+    );
+    let patch = "*** Begin Patch\n*** Add File: .codex/config.toml\n+x\n*** End Patch\n";
+    let patch = json!({"tool_name": "apply_patch", "tool_input": {"command": patch}, "cwd": "/w"});
+    assert!(hook("codex", "PreToolUse", &patch).contains("\"deny\""));
 }
 
 #[test]
