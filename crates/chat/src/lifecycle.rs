@@ -48,6 +48,7 @@ impl Lifecycle {
             agent_id: self.who.agent_id.clone(),
             depth: self.who.depth,
             trace_id: None,
+            tool_names: Vec::new(),
         }
     }
 }

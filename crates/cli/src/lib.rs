@@ -10,6 +10,7 @@ mod age;
 mod config;
 mod data;
 mod deliveries;
+mod short_trail;
 mod signals;
 mod trail;
 
@@ -20,10 +21,16 @@ mod table;
 mod terminal;
 mod workshop;
 
+mod agent;
 mod chat;
 mod commands;
 mod gateway;
+mod import;
+mod install;
+#[cfg(unix)]
+mod mcp;
 
+pub use agent::answer_to_unknown_arguments;
 pub use args::Args;
 pub use commands::run;
 pub use exit::Exit;

@@ -78,7 +78,7 @@ impl Dispatcher {
     fn tool(&self, session: &mut Session, run: &ToolRun<'_>, effects: &mut Vec<Effect>) {
         let set = self.set.load();
         let mut due = std::mem::take(&mut session.due);
-        set.on_tool(run.moment(), run.name, || tool_text(run), &mut due);
+        set.on_tool(run.moment(), run.name, &session.tool_names, || tool_text(run), &mut due);
         for slot in due.drain(..) {
             let matched = |hook: &Hook| first_match(hook, &tool_text(run));
             fire(&set, slot, session, Occurrence::Tool(run), matched, effects);

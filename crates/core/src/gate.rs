@@ -438,6 +438,7 @@ impl<'a> Chain<'a> {
             why,
             took,
             console: answer.console,
+            reason: (decision == Decision::Block).then(|| answer.reason.clone().unwrap_or_default()),
         });
         let head = self.facts.head();
         Record {

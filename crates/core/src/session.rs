@@ -14,6 +14,8 @@ pub struct Session {
     fired: HashMap<Arc<str>, u64>,
     /// None: nobody records.
     pub(crate) firings: Option<Firings>,
+    /// Other names of the tools that are told of next, see [`Session::set_tool_names`].
+    pub(crate) tool_names: Vec<String>,
     pub(crate) response: Option<Response>,
     pub(crate) due: Vec<Slot>,
     pub(crate) found: Vec<Found>,
@@ -75,6 +77,22 @@ impl Session {
     /// A session in which nothing happened yet.
     pub fn new() -> Session {
         Session::default()
+    }
+
+    /// A session that goes on in another process: how often each hook fired so far, by key.
+    pub fn resumed(fired: impl IntoIterator<Item = (String, u64)>) -> Session {
+        let fired = fired.into_iter().map(|(key, count)| (key.into(), count)).collect();
+        Session { fired, ..Session::default() }
+    }
+
+    /// How often each hook with a `maxTriggers` fired so far, by key.
+    pub fn fired(&self) -> impl Iterator<Item = (&str, u64)> {
+        self.fired.iter().map(|(key, count)| (&**key, *count))
+    }
+
+    /// Says under which other names hooks may know the tool that is told of next, the agent's own among them.
+    pub fn set_tool_names(&mut self, names: Vec<String>) {
+        self.tool_names = names;
     }
 
     /// Forgets the answer that was arriving, as after an interrupt. The next chunk begins a new one.

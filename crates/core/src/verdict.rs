@@ -122,6 +122,8 @@ pub struct Ran {
     pub took: Duration,
     /// What it wrote to its console, for people who look for a fault.
     pub console: String,
+    /// Why it said no, where it said so: a door whose host can still act on a watched event needs the words.
+    pub reason: Option<String>,
 }
 
 /// Something odd.

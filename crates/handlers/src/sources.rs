@@ -92,7 +92,12 @@ impl Sources {
 
     /// Loads everything and gives each lifecycle hook its handler.
     pub fn load(&self) -> Loaded {
-        self.workshop.equip(self.read())
+        self.equip(self.read())
+    }
+
+    /// Gives each lifecycle hook its handler, for a door that needs only some of what [`read`](Sources::read) gave.
+    pub fn equip(&self, loaded: Loaded) -> Loaded {
+        self.workshop.equip(loaded)
     }
 }
 

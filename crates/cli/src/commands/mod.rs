@@ -5,10 +5,17 @@ mod chat;
 mod check;
 mod completions;
 mod demo;
+mod doctor;
 mod gateway;
+mod hook;
+mod import;
+mod install;
 mod list;
+#[cfg(unix)]
+mod mcp;
 mod outbox;
 mod schema;
+mod status;
 
 use crate::args::{Args, Command};
 use crate::config::ConfigFile;
@@ -29,6 +36,14 @@ pub fn run(args: Args) -> Result<Exit, Failure> {
         Command::Check(args) => check::run(&args),
         Command::Audit(args) => audit::run(&args),
         Command::Outbox(args) => outbox::run(&args),
+        Command::Hook(args) => hook::run(&args),
+        Command::Install(args) => install::install(&args),
+        Command::Import(args) => import::run(&args),
+        Command::Uninstall(args) => install::uninstall(&args),
+        #[cfg(unix)]
+        Command::Mcp(args) => mcp::run(&args),
+        Command::Status => status::run(),
+        Command::Doctor => doctor::run(),
         Command::Schema => schema::run(),
         Command::Completions { shell } => completions::run(shell),
     }

@@ -75,6 +75,8 @@ impl Door {
             agent_id: self.agent.clone(),
             depth: 0,
             trace_id: self.trace_id.clone(),
+            // the wire has one name for a tool, the agent's own
+            tool_names: Vec::new(),
         }
     }
 
