@@ -6,6 +6,8 @@
     reason = "also in the helpers, a test may stop"
 )]
 
+#![allow(clippy::disallowed_methods, reason = "the tests read the corpus; the adapters do not")]
+
 mod captured;
 mod pages;
 mod payloads;
