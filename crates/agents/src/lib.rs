@@ -1,10 +1,10 @@
 //! Coding agents as doors: what each one hands to a hook program becomes events of ours, and what hooks said becomes
 //! that agent's exact standard output, standard error and exit code.
 //!
-//! The path of one call: [`table::find`] knows the agent, [`Agent::read`](agent::Agent::read) makes a
-//! [`Read`](read::Read) of the payload, the caller asks the engine, [`Agent::answer`](agent::Agent::answer) writes the
+//! The path of one call: [`table::find`] gives the [`Agent`](agent::Agent), its `read` makes a
+//! [`Read`](read::Read) of the payload, the caller asks the engine, its `answer` writes the
 //! [`Outcome`](outcome::Outcome). Whatever goes wrong before there is an outcome becomes
-//! [`Agent::fault`](agent::Agent::fault): the agent's word for no wherever it has one.
+//! its `fault`: the agent's word for no wherever it has one.
 //!
 //! This crate reads no file, environment, process or clock. It decides nothing.
 

@@ -30,7 +30,7 @@ pub struct Read {
     pub told: Vec<Told>,
     /// The tool's input as the agent sent it.
     pub native_input: Value,
-    /// Members of our input that stand for members of the agent's, see [`crate::agent::Agent::native`].
+    /// Members of our input that stand for members of the agent's, see [`Read::native`].
     pub(crate) aliases: Vec<Alias>,
     /// The payload.
     pub payload: Value,

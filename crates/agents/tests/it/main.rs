@@ -5,6 +5,7 @@
     clippy::indexing_slicing,
     reason = "also in the helpers, a test may stop"
 )]
+#![allow(clippy::disallowed_methods, reason = "the tests read the corpus; the adapters do not")]
 
 mod captured;
 mod pages;

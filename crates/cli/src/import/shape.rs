@@ -111,7 +111,7 @@ fn broken(text: &str, line: usize, kind: &str) -> String {
     let words = text.lines().nth(line.saturating_sub(1)).unwrap_or_default();
     // the text behind the last colon before the break
     let value = words.rsplit_once(": \"").map(|(_, value)| value.split('"').next().unwrap_or_default());
-    match value.filter(|value| words.matches('"').count() % 2 == 0 && value.ends_with(' ')) {
+    match value.filter(|value| words.matches('"').count().is_multiple_of(2) && value.ends_with(' ')) {
         Some(value) => {
             format!("line {line}: unexpected text after \"{value}\"; quotes inside a text need a backslash")
         }

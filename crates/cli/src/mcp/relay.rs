@@ -63,10 +63,10 @@ pub(crate) fn run(gate: Gate, runtime: &Runtime, server: &[String]) -> Result<Ex
     // it ends with the client, or with the process
     std::thread::Builder::new()
         .name("client".into())
-        .spawn(move || up.from_client(&handle))
+        .spawn(move || up.relay_up(&handle))
         .map_err(|error| Failure::new(format!("there is no thread for the client: {error}")))?;
     if let Some(stdout) = stdout {
-        relay.from_server(stdout);
+        relay.relay_down(stdout);
     }
     let code = end(&mut child, group.0);
     relay.gate.session(LifeEvent::SessionEnd);
@@ -79,7 +79,7 @@ pub(crate) fn run(gate: Gate, runtime: &Runtime, server: &[String]) -> Result<Ex
 
 impl Relay {
     /// From the client to the server.
-    fn from_client(self: &Arc<Self>, runtime: &tokio::runtime::Handle) {
+    fn relay_up(self: &Arc<Self>, runtime: &tokio::runtime::Handle) {
         let mut input = BufReader::new(io::stdin());
         while let Some(line) = next_line(&mut input) {
             let Ok(text) = std::str::from_utf8(&line) else {
@@ -163,7 +163,7 @@ impl Relay {
     }
 
     /// From the server to the client.
-    fn from_server(&self, stdout: impl Read) {
+    fn relay_down(&self, stdout: impl Read) {
         let mut output = BufReader::new(stdout);
         while let Some(line) = next_line(&mut output) {
             // first the client: hooks only watch here

@@ -316,5 +316,10 @@ impl World {
 
 /// A member by a path with dots; the empty path is the whole.
 fn at<'v>(document: &'v Value, path: &str) -> Option<&'v Value> {
-    path.split('.').filter(|key| !key.is_empty()).try_fold(document, |value, key| value.get(key))
+    path.split('.').filter(|key| !key.is_empty()).try_fold(document, |value, key| {
+        match key.parse::<usize>() {
+            Ok(index) if value.is_array() => value.get(index),
+            _ => value.get(key),
+        }
+    })
 }
