@@ -15,6 +15,7 @@ mod frame;
 mod leaves;
 mod request;
 mod route;
+mod template;
 mod text;
 mod usage;
 

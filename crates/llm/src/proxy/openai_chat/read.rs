@@ -92,6 +92,9 @@ impl Chat {
 
     /// Reads a chunk with one piece of one text; `None` when it is another one.
     fn read_plain(&mut self, data: &str, out: Out<'_>) -> Result<Option<Kind>, Odd> {
+        if let Some((text, (index, kind, role))) = self.template.text(data) {
+            return self.read_piece(index, kind, role, text, out);
+        }
         let Ok(Plain { choices: [plain], .. }) = serde_json::from_str::<Plain<'_>>(data) else {
             return Ok(None);
         };
@@ -100,21 +103,34 @@ impl Chat {
         else {
             return Ok(None);
         };
-        let Some(choice) = self.choice_mut(plain.index) else { return Ok(None) };
         let role = plain.delta.role.is_some();
+        self.template.learn(data, text, (plain.index, kind, role));
+        self.read_piece(plain.index, kind, role, text, out)
+    }
+
+    #[inline]
+    fn read_piece(
+        &mut self,
+        index: u32,
+        kind: PlainText,
+        role: bool,
+        text: &str,
+        out: Out<'_>,
+    ) -> Result<Option<Kind>, Odd> {
+        let Some(choice) = self.choice_mut(index) else { return Ok(None) };
         match kind {
             PlainText::Content => choice.say(text, out),
             PlainText::Reasoning(field) => choice.think(field, text, out),
-            PlainText::Call(index) => {
-                if role || !choice.calls.iter().any(|call| call.wire_index == Some(index)) {
+            PlainText::Call(at) => {
+                if role || !choice.calls.iter().any(|call| call.wire_index == Some(at)) {
                     return Ok(None);
                 }
-                let number =
-                    choice.argue(CallPiece { index: Some(index), ..CallPiece::default() }, text, out)?;
-                return Ok(Some(Kind::Call { choice: plain.index, number }));
+                let piece = CallPiece { index: Some(at), ..CallPiece::default() };
+                let number = choice.argue(piece, text, out)?;
+                return Ok(Some(Kind::Call { choice: index, number }));
             }
         }
-        Ok(Some(Kind::Text { choice: plain.index, role }))
+        Ok(Some(Kind::Text { choice: index, role }))
     }
 
     fn read_any(&mut self, event: &Event<'_>, out: Out<'_>) -> Result<Kind, Odd> {
