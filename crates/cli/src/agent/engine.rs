@@ -197,7 +197,11 @@ impl Engine<'_> {
         let fire = |session: &mut Session| {
             let mut effects = Vec::new();
             session.set_tool_names(read.tool_names.clone());
+            session.keep_firings();
             self.dispatcher.tell(session, event, &mut effects);
+            for fired in session.take_firings() {
+                self.around.recorder.fired(fired, &self.head);
+            }
             effects
         };
         let effects = if counts {

@@ -115,8 +115,14 @@ impl Gate {
         let mut effects = Vec::new();
         let mut session = self.session.lock().unwrap_or_else(PoisonError::into_inner);
         session.set_tool_names(vec![tool.to_owned(), format!("mcp__{}__{tool}", self.server)]);
+        session.keep_firings();
         self.dispatcher.tell(&mut session, event, &mut effects);
+        let fired = session.take_firings();
         drop(session);
+        if !fired.is_empty() {
+            let head = self.head(tool);
+            fired.into_iter().for_each(|fired| self.around.recorder.fired(fired, &head));
+        }
         let mut reason = None;
         for Effect { hook, kind } in effects {
             match kind {
