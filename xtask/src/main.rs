@@ -8,6 +8,9 @@ fn main() -> ExitCode {
     if hookgate_handlers::script::is_worker() {
         return hookgate_handlers::script::worker_main();
     }
+    if xtask::corpus::is_program() {
+        return xtask::corpus::program();
+    }
     if xtask::corpus::is_case_process() {
         return xtask::corpus::case_process();
     }

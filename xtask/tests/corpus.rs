@@ -97,6 +97,11 @@ fn http_cases() {
 }
 
 #[test]
+fn adapter_cases() {
+    all_pass("cases/adapters");
+}
+
+#[test]
 fn prompt_cases() {
     all_pass("cases/prompt");
 }

@@ -14,9 +14,10 @@ use hookgate_core::record::{Memory, Recorder};
 use hookgate_core::set::HookSet;
 use hookgate_handlers::clock::TokioTimer;
 use hookgate_handlers::folder::{self, HOOKS_DIR_VARIABLE, HookFolder, OnInvalid};
+use hookgate_handlers::outbox::Outbox;
 use hookgate_handlers::prompt::Turns;
 use hookgate_handlers::sources::Sources;
-use hookgate_handlers::watchers::{Limits, OnTrace, Watchers};
+use hookgate_handlers::watchers::{Kept, Limits, OnTrace, Watchers};
 use hookgate_handlers::workshop::Workshop;
 use hookgate_llm::{Model, Request};
 use serde_json::{Map, Value};
@@ -56,6 +57,7 @@ pub struct ChatBuilder {
     environment: Environment,
     who: Who,
     recorder: Arc<dyn Recorder>,
+    outbox: Option<Arc<dyn Outbox>>,
     chain_budget: Duration,
     subagents: Option<Subagents>,
 }
@@ -116,6 +118,7 @@ impl ChatBuilder {
             environment: Box::new(|name| std::env::var_os(name)),
             who: Who { session_id: new_session_id(), ..Who::default() },
             recorder: Arc::new(Memory::new(NEWEST_RECORDS)),
+            outbox: None,
             chain_budget: CHAIN_BUDGET,
             subagents: None,
         }
@@ -197,6 +200,13 @@ impl ChatBuilder {
     #[must_use]
     pub fn recorder(mut self, recorder: Arc<dyn Recorder>) -> Self {
         self.recorder = recorder;
+        self
+    }
+
+    /// Where the work of watching hooks is kept until it is done; by default it is in memory and ends with the process.
+    #[must_use]
+    pub fn outbox(mut self, outbox: Arc<dyn Outbox>) -> Self {
+        self.outbox = Some(outbox);
         self
     }
 
@@ -282,6 +292,7 @@ impl ChatBuilder {
             sources = sources.with_folder(folder.with_actions(self.actions.clone()));
         }
         let loaded = sources.load();
+        sources.tell_installed(&loaded, &*self.recorder);
         let warnings = loaded.warnings.clone();
         let (set, problems) = loaded.into_set(self.on_invalid);
         let Some(set) = set.or_else(|| (self.on_invalid == OnInvalid::Skip).then(HookSet::empty)) else {
@@ -297,6 +308,15 @@ impl ChatBuilder {
                 Box::new(move |trace| events_of(trace).for_each(|event| observer(&event)));
             told
         });
+        let dispatcher = Arc::new(Dispatcher::new(set));
+        let kept = self.outbox.map(|outbox| Kept {
+            outbox,
+            dispatcher: dispatcher.clone(),
+            origins: sources.origins(),
+        });
+        let watchers = Watchers::with_outbox(around.clone(), Limits::default(), on_trace, kept);
+        let mut conversation = Conversation::default();
+        conversation.session.keep_firings();
         let mut inner = Inner {
             model: self.model,
             tools: self.tools,
@@ -304,10 +324,10 @@ impl ChatBuilder {
             system: self.system,
             max_tool_call_rounds,
             max_resends: self.max_resends,
-            dispatcher: Arc::new(Dispatcher::new(set)),
+            dispatcher,
             lifecycle: Lifecycle {
                 who: self.who,
-                watchers: Arc::new(Watchers::told(around.clone(), Limits::default(), on_trace)),
+                watchers: Arc::new(watchers),
                 around,
                 turns: self.turns,
                 n_events: AtomicU64::new(0),
@@ -316,7 +336,7 @@ impl ChatBuilder {
             sources,
             status: Mutex::new(Status { problems, warnings }),
             observer: self.observer,
-            conversation: Mutex::new(Conversation::default()),
+            conversation: Mutex::new(conversation),
             turn: tokio::sync::Mutex::new(()),
         };
         if let Some(limits) = self.subagents {

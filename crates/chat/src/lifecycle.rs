@@ -48,6 +48,7 @@ impl Lifecycle {
             agent_id: self.who.agent_id.clone(),
             depth: self.who.depth,
             trace_id: None,
+            tool_names: Vec::new(),
         }
     }
 }
@@ -81,7 +82,9 @@ impl Inner {
         if !self.dispatcher.listens_at(event.point()) {
             return;
         }
-        let work = self.dispatcher.watch(&self.lifecycle.next_head(), event);
+        let head = self.lifecycle.next_head();
+        self.dispatcher.trace_watched(&*self.lifecycle.around.recorder, &head, &event);
+        let work = self.dispatcher.watch(&head, event);
         if !work.is_empty() {
             self.lifecycle.watchers.submit(work);
         }
@@ -95,7 +98,20 @@ impl Inner {
         let who = &self.lifecycle.who;
         self.lifecycle.turns.begin_of(who.tenant_id.as_deref(), &who.session_id);
         if !self.lifecycle.started.swap(true, Ordering::Relaxed) {
+            self.lifecycle.watchers.resume();
             self.watch(LifeEvent::SessionStart);
+        }
+    }
+
+    /// Hands what JSON hooks did to the recorder, which does not make anybody wait.
+    pub(crate) fn keep_firings(&self) {
+        let fired = self.conversation().session.take_firings();
+        if fired.is_empty() {
+            return;
+        }
+        let head = self.lifecycle.next_head();
+        for fired in fired {
+            self.lifecycle.around.recorder.fired(fired, &head);
         }
     }
 

@@ -10,7 +10,7 @@ use crate::turn::{Outcome, SendError, Sink, Turn};
 use hookgate_core::define::Problem;
 use hookgate_core::dispatch::Dispatcher;
 use hookgate_core::effect::{Effect, EffectKind};
-use hookgate_core::event::{Message, Origin, Role, WatchEvent};
+use hookgate_core::event::{Chunk, Message, Origin, Role, WatchEvent};
 use hookgate_core::facts::LifeEvent;
 use hookgate_core::hook::HookListing;
 use hookgate_core::point::Point;
@@ -157,6 +157,7 @@ impl ChatService {
     /// Says that an answer of a loop of your own broke off: the next chunk begins a new one.
     pub fn end_response(&self) {
         self.inner.conversation().session.end_response();
+        self.inner.keep_firings();
     }
 
     /// Sends the conversation and runs the loop to its end. Calls wait for each other. Dropping the future stops
@@ -174,8 +175,21 @@ impl ChatService {
     /// Ends the session: the watching hooks are told, and what is under way in the background gets `limit` to
     /// finish. Gives how many runs were left undone.
     pub async fn close(&self, limit: Duration) -> usize {
+        self.end_response();
         self.inner.watch(LifeEvent::SessionEnd);
         self.inner.lifecycle.watchers.drain(limit).await
+    }
+
+    /// Works on what is due in the outbox, at most `limit`, as a session does in the background. Gives how many runs
+    /// were left undone.
+    pub async fn deliver(&self, limit: Duration) -> usize {
+        self.inner.lifecycle.watchers.resume();
+        self.inner.lifecycle.watchers.drain(limit).await
+    }
+
+    /// How many runs of watching hooks failed and wait in the outbox for their next try.
+    pub fn postponed_watches(&self) -> usize {
+        self.inner.lifecycle.watchers.postponed()
     }
 
     /// How many runs of watching hooks were dropped so far because too many waited.
@@ -265,6 +279,9 @@ impl Inner {
     pub(crate) fn fire(&self, event: &WatchEvent<'_>, sink: Sink<'_>) -> Wishes {
         let mut effects = Vec::new();
         self.dispatcher.tell(&mut self.conversation().session, event, &mut effects);
+        if !effects.is_empty() || matches!(event, WatchEvent::Chunk(Chunk::Finish { .. })) {
+            self.keep_firings();
+        }
         if effects.is_empty() {
             return Wishes::default();
         }
@@ -312,6 +329,7 @@ impl Inner {
             return Reload::NoFolder;
         }
         let loaded = self.sources.load();
+        self.sources.tell_installed(&loaded, &*self.lifecycle.around.recorder);
         let warnings = loaded.warnings.clone();
         let (set, problems) = loaded.into_set(OnInvalid::Refuse);
         *self.status() = Status { problems: problems.clone(), warnings };

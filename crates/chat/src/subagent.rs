@@ -112,6 +112,7 @@ impl Task {
             ..self.parent.clone()
         };
         let mut conversation = Conversation::default();
+        conversation.session.keep_firings();
         let mut first = ChatMessage::new(Role::User, task, Origin::Model);
         first.unasked = false;
         conversation.queue.push_back(first);

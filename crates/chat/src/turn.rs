@@ -274,6 +274,7 @@ impl<'a> Turn<'a> {
         conversation.session.end_response();
         let history = conversation.history.clone();
         drop(conversation);
+        self.inner.keep_firings();
         self.inner.tell_observers(self.sink, ChatEvent::Request { messages: &history });
         let mut request = self.inner.request.clone();
         request.messages = request::messages(self.inner.system.as_deref(), &history);
@@ -464,6 +465,8 @@ struct TellStop<'a>(&'a Inner);
 
 impl Drop for TellStop<'_> {
     fn drop(&mut self) {
+        self.0.conversation().session.end_response();
+        self.0.keep_firings();
         if self.0.lifecycle.who.depth == 0 {
             self.0.watch(LifeEvent::Stop);
         }

@@ -285,7 +285,8 @@ async fn a_json_hook_stops_a_tool_before_any_gate_is_asked() {
     let result = service.history().iter().find(|m| m.role == Role::Tool).unwrap().content.clone();
     assert_eq!(result, "error: blocked by hook no-x: echo takes no x, found \"x\":");
     assert_eq!(*world.blocked.lock().unwrap(), ["echo: blocked by hook no-x: echo takes no x, found \"x\":"]);
-    assert!(world.rows().is_empty(), "the tool was stopped before the gate");
+    let of_json_hook = ("pre_tool_use".to_owned(), Decision::Block);
+    assert_eq!(world.rows(), [of_json_hook.clone(), of_json_hook], "the tool was stopped before the gate");
 }
 
 #[tokio::test]

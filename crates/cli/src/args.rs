@@ -20,12 +20,31 @@ pub(crate) enum Command {
     Chat(Box<ChatArgs>),
     /// Stand between agents and their model providers, so that all hooks apply
     Gateway(Box<GatewayArgs>),
+    /// Show the gateway at work, without a key or a network
+    Demo,
     /// List the hooks of a folder
     List(FolderArgs),
     /// Check the hook files of a folder
     Check(FolderArgs),
     /// Ask the audit trail: what hooks did, and whether the trail is whole
     Audit(Box<AuditArgs>),
+    /// See and send again what watching hooks still have to do
+    Outbox(Box<OutboxArgs>),
+    /// Wire a coding agent: its settings get a line that asks these hooks
+    Install(InstallArgs),
+    /// Take hookgate out of a coding agent's settings
+    Uninstall(UninstallArgs),
+    /// Turn a coding agent's own hook settings into hooks of ours
+    Import(ImportArgs),
+    /// Show which coding agents are wired
+    Status,
+    /// Try each wired agent's line, and look for settings that switch hooks off
+    Doctor,
+    /// Stand between an MCP client and its server
+    #[cfg(unix)]
+    Mcp(McpArgs),
+    /// Answer a coding agent's hook call; its settings call this
+    Hook(HookArgs),
     /// Print the JSON Schema of hook files
     Schema,
     /// Print a completion script for a shell
@@ -45,6 +64,94 @@ pub(crate) struct FolderArgs {
     /// The configuration file [default: hookgate.toml here or in a folder above]
     #[arg(long, value_name = "FILE")]
     pub(crate) config: Option<PathBuf>,
+    /// Also warn of what this coding agent cannot do (check only)
+    #[arg(long, value_name = "NAME")]
+    pub(crate) agent: Option<String>,
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct HookArgs {
+    /// Which agent calls, such as claude-code
+    pub(crate) agent: String,
+    /// Which of its events, for payloads that do not say so or cannot be read
+    pub(crate) event: Option<String>,
+    #[command(flatten)]
+    pub(crate) rules: RulesArgs,
+    /// How long the agent waits; the answer comes before [default: what the agent waits by itself]
+    #[arg(long, value_name = "MS")]
+    pub(crate) timeout_ms: Option<u64>,
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct InstallArgs {
+    /// Which agent, such as claude-code
+    pub(crate) agent: String,
+    #[command(flatten)]
+    pub(crate) rules: RulesArgs,
+    #[command(flatten)]
+    pub(crate) place: PlaceArgs,
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct UninstallArgs {
+    /// Which agent, such as claude-code
+    pub(crate) agent: String,
+    #[command(flatten)]
+    pub(crate) place: PlaceArgs,
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct ImportArgs {
+    /// Whose settings, such as claude-code
+    pub(crate) agent: String,
+    /// The settings file; it is not changed
+    pub(crate) file: PathBuf,
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct McpArgs {
+    #[command(flatten)]
+    pub(crate) rules: RulesArgs,
+    /// The server's name in rules [default: the program's]
+    #[arg(long, value_name = "NAME")]
+    pub(crate) name: Option<String>,
+    /// The server and its arguments
+    #[arg(last = true, required = true, value_name = "SERVER")]
+    pub(crate) server: Vec<String>,
+}
+
+/// Which of an agent's settings files.
+#[derive(Debug, Default, clap::Args)]
+pub(crate) struct PlaceArgs {
+    /// The user's settings (default)
+    #[arg(long, conflicts_with_all = ["project", "managed", "file"])]
+    pub(crate) user: bool,
+    /// The settings of the project here
+    #[arg(long, conflicts_with_all = ["managed", "file"])]
+    pub(crate) project: bool,
+    /// The machine's settings, which no project can switch off
+    #[arg(long, conflicts_with = "file")]
+    pub(crate) managed: bool,
+    /// This settings file
+    #[arg(long, value_name = "FILE")]
+    pub(crate) file: Option<PathBuf>,
+    /// Only show what would change
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+}
+
+/// Where a hook call finds its rules.
+#[derive(Debug, Default, clap::Args)]
+pub(crate) struct RulesArgs {
+    /// The hooks folder; without --config no configuration file is looked for
+    #[arg(long, value_name = "DIR")]
+    pub(crate) hooks: Option<PathBuf>,
+    /// The configuration file [default: hookgate.toml here or in a folder above]
+    #[arg(long, value_name = "FILE")]
+    pub(crate) config: Option<PathBuf>,
+    /// Where the audit trail is kept [default: HOOKGATE_DATA_DIR, else ~/.local/share/hookgate]
+    #[arg(long, value_name = "DIR")]
+    pub(crate) data_dir: Option<PathBuf>,
 }
 
 #[derive(Debug, clap::Args)]
@@ -60,6 +167,66 @@ pub(crate) struct AuditArgs {
     /// Print JSON
     #[arg(long, global = true)]
     pub(crate) json: bool,
+    /// Change nothing, not even move in what other processes left; for copies
+    #[arg(long, global = true)]
+    pub(crate) read_only: bool,
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct OutboxArgs {
+    #[command(subcommand)]
+    pub(crate) command: OutboxCommand,
+    /// Where the trail is [default: HOOKGATE_DATA_DIR, else hookgate.toml, else ~/.local/share/hookgate]
+    #[arg(long, global = true, value_name = "DIR")]
+    pub(crate) data_dir: Option<PathBuf>,
+    /// The configuration file [default: hookgate.toml here or in a folder above]
+    #[arg(long, global = true, value_name = "FILE")]
+    pub(crate) config: Option<PathBuf>,
+    /// Print JSON
+    #[arg(long, global = true)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum OutboxCommand {
+    /// List what waits and what was given up, with the reason
+    List {
+        /// Only what stands so
+        #[arg(long)]
+        state: Option<JobStateArg>,
+        /// At most so many
+        #[arg(long, default_value_t = 50)]
+        limit: usize,
+    },
+    /// Try dead letters again: one, or all
+    Resend {
+        /// The number of one
+        #[arg(required_unless_present = "all")]
+        id: Option<i64>,
+        /// All of them
+        #[arg(long, conflicts_with = "id")]
+        all: bool,
+    },
+    /// Run what is due now, with the hooks that are configured here
+    Drain {
+        /// The hooks folder [default: as for chat]
+        #[arg(long, value_name = "DIR")]
+        hooks: Option<PathBuf>,
+        /// For how long at most
+        #[arg(long, value_name = "TIME", default_value = "60s")]
+        within: String,
+    },
+}
+
+/// How a job stands.
+#[derive(Debug, Clone, Copy, ValueEnum)]
+pub(crate) enum JobStateArg {
+    /// To be run, now or later
+    Due,
+    /// Given up
+    Dead,
+    /// Done within the last day
+    Done,
 }
 
 #[derive(Debug, Subcommand)]
@@ -108,6 +275,11 @@ pub(crate) enum AuditCommand {
         /// How long rows are kept, such as 90d [default: `keep` under [audit] in hookgate.toml]
         #[arg(long, value_name = "TIME")]
         keep: Option<String>,
+    },
+    /// Say that a hook is deleted: its rows keep its label and lose its id
+    Forget {
+        /// The hook's id
+        hook: String,
     },
     /// Make a new key and seal all details with it
     Rekey,

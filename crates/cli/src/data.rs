@@ -1,4 +1,4 @@
-//! The data directory: where the audit trail and its keys are, and the recorder that writes there.
+//! The data directory: where the audit trail and its keys are.
 //!
 //! | what | from, first that is set |
 //! |---|---|
@@ -6,24 +6,20 @@
 //! | key file | `HOOKGATE_KEY_FILE`, `key_file` under `[audit]`, `keys` in the directory, made when it is first needed |
 //! | database | the variable that `postgres_env` names, else `audit.db` in the directory |
 
+use crate::age;
 use crate::config::AuditTable;
 use crate::failure::Failure;
-use hookgate_core::future::BoxFuture;
-use hookgate_core::record::{Record, RecordError, Recorder};
 use hookgate_store::database::Database;
 use hookgate_store::keys::Keys;
 use hookgate_store::postgres::Postgres;
-use hookgate_store::store::{Options, Store};
+use hookgate_store::store::Options;
 use std::ffi::OsString;
-use std::fmt;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
+use std::time::Duration;
 
 /// Where variables are looked up.
 type Environment<'a> = &'a dyn Fn(&str) -> Option<OsString>;
-
-/// Told a line for the person at the terminal.
-type Tell = dyn Fn(&str) + Send + Sync;
 
 /// A place for the trail. Nothing is opened or made yet.
 #[derive(Debug, Clone)]
@@ -33,6 +29,10 @@ pub(crate) struct DataDir {
     durability: hookgate_store::spool::Durability,
     /// The connection string of PostgreSQL.
     postgres: Option<String>,
+    /// How long rows are kept.
+    keep: Option<Duration>,
+    /// Whether the trail also tells which filters ruled hooks out.
+    pub(crate) filter_trace: bool,
 }
 
 impl DataDir {
@@ -65,7 +65,16 @@ impl DataDir {
             None => None,
         };
         let durability = table.durability.unwrap_or_default().into();
-        Ok(Some(DataDir { dir, key_file, durability, postgres }))
+        let keep = match &table.keep {
+            Some(text) => Some(age::read(text).ok_or_else(|| {
+                Failure::new(format!(
+                    "`keep` under [audit]: `{text}` is no time; expected an age such as 12h or 90d"
+                ))
+            })?),
+            None => None,
+        };
+        let filter_trace = table.filter_trace.unwrap_or(false);
+        Ok(Some(DataDir { dir, key_file, durability, postgres, keep, filter_trace }))
     }
 
     /// How the store is opened, with the keys that there are.
@@ -77,13 +86,20 @@ impl DataDir {
         Ok(self.with_keys(keys))
     }
 
-    fn with_keys(&self, keys: Option<Keys>) -> Options {
+    pub(crate) fn with_keys(&self, keys: Option<Keys>) -> Options {
         let backend = self.postgres.clone().map(|connection| {
             let open: hookgate_store::store::Backend =
                 Arc::new(move || Ok(Box::new(Postgres::open(&connection)?) as Box<dyn Database>));
             open
         });
-        Options { keys, durability: self.durability, backend, ..Options::new(&self.dir) }
+        Options { keys, durability: self.durability, keep: self.keep, backend, ..Options::new(&self.dir) }
+    }
+
+    /// Whether something was kept here before. Opens and makes nothing.
+    pub(crate) fn is_in_use(&self) -> bool {
+        let spool = std::fs::read_dir(self.dir.join("spool"));
+        self.dir.join(hookgate_store::sqlite::FILE).exists()
+            || spool.is_ok_and(|mut files| files.next().is_some())
     }
 
     pub(crate) fn path(&self) -> &Path {
@@ -92,58 +108,6 @@ impl DataDir {
 
     pub(crate) fn key_file(&self) -> &Path {
         &self.key_file
-    }
-}
-
-/// Writes records to the data directory. The store is opened with the first record: who has no hook that leaves any
-/// gets no files.
-pub(crate) struct Trail {
-    place: DataDir,
-    store: OnceLock<Result<Store, String>>,
-    tell: Box<Tell>,
-}
-
-impl Trail {
-    pub(crate) fn new(place: DataDir, tell: impl Fn(&str) + Send + Sync + 'static) -> Trail {
-        Trail { place, store: OnceLock::new(), tell: Box::new(tell) }
-    }
-
-    fn store(&self) -> Result<&Store, RecordError> {
-        self.store.get_or_init(|| self.open()).as_ref().map_err(|why| RecordError(why.clone()))
-    }
-
-    fn open(&self) -> Result<Store, String> {
-        let (keys, made) = Keys::load_or_make(&self.place.key_file).map_err(|error| error.to_string())?;
-        if made {
-            let file = self.place.key_file.display();
-            (self.tell)(&format!(
-                "audit: made the key file {file}; without it sealed details cannot be read"
-            ));
-        }
-        Store::open(&self.place.with_keys(Some(keys))).map_err(|error| error.to_string())
-    }
-}
-
-impl Recorder for Trail {
-    fn record(&self, record: Record) -> BoxFuture<'_, Result<(), RecordError>> {
-        match self.store() {
-            Ok(store) => store.record(record),
-            Err(error) => Box::pin(std::future::ready(Err(error))),
-        }
-    }
-
-    fn digest(&self, canonical: &[u8]) -> [u8; 32] {
-        match self.store() {
-            Ok(store) => store.digest(canonical),
-            // the record will be refused with the reason; what its hash would be does not matter
-            Err(_) => [0; 32],
-        }
-    }
-}
-
-impl fmt::Debug for Trail {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Trail").field("place", &self.place).finish_non_exhaustive()
     }
 }
 
@@ -174,5 +138,8 @@ mod tests {
         check(None, "key_file = '/k'", &[home], Some(("/h/.local/share/hookgate", "/k")));
         check(None, "dir = '/t'", &[("HOOKGATE_KEY_FILE", "/k2")], Some(("/t", "/k2")));
         check(None, "enabled = false", &[home], None);
+        let table = toml::from_str("keep = '90 days'").unwrap();
+        let error = DataDir::find(Some(Path::new("d")), &table, &|_| None).unwrap_err().to_string();
+        assert!(error.contains("`90 days` is no time; expected an age"), "{error}");
     }
 }

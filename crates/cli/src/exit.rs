@@ -5,6 +5,7 @@
 //! | 0 | done: answered, listed, no problems |
 //! | 1 | a rule said so: a hook interrupted the answer, or hook files have problems |
 //! | 2 | an error: arguments, configuration, hooks that cannot be used, a model that failed |
+//! | any | `hook`: what the calling agent reads from it |
 //! | 128 + n | a signal ended a run without a terminal: 130 for Ctrl-C |
 
 use std::process::ExitCode;
@@ -22,6 +23,8 @@ pub enum Exit {
     Error,
     /// A signal ended it; its number.
     Signal(u8),
+    /// The code that a coding agent reads a meaning from.
+    Agent(u8),
 }
 
 impl From<Exit> for ExitCode {
@@ -31,6 +34,7 @@ impl From<Exit> for ExitCode {
             Exit::Interrupted | Exit::Problems => 1,
             Exit::Error => 2,
             Exit::Signal(number) => 128u8.saturating_add(number),
+            Exit::Agent(code) => code,
         })
     }
 }

@@ -6,9 +6,13 @@ mod args;
 mod exit;
 mod failure;
 
+mod age;
 mod config;
 mod data;
+mod deliveries;
+mod short_trail;
 mod signals;
+mod trail;
 
 mod model;
 mod problems;
@@ -17,10 +21,16 @@ mod table;
 mod terminal;
 mod workshop;
 
+mod agent;
 mod chat;
 mod commands;
 mod gateway;
+mod import;
+mod install;
+#[cfg(unix)]
+mod mcp;
 
+pub use agent::answer_to_unknown_arguments;
 pub use args::Args;
 pub use commands::run;
 pub use exit::Exit;

@@ -12,6 +12,11 @@ fn main() -> ExitCode {
         Ok(args) => args,
         Err(error) => {
             // help and version are "errors" with code 0; a closed output is nobody's fault
+            if error.use_stderr()
+                && let Some(exit) = hookgate_cli::answer_to_unknown_arguments()
+            {
+                return exit.into();
+            }
             let _ = error.print();
             return if error.use_stderr() { Exit::Error.into() } else { Exit::Done.into() };
         }

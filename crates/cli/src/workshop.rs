@@ -11,6 +11,30 @@ use std::sync::{Arc, OnceLock};
 
 /// Makes the workshop. Nothing is started until a hook needs it.
 pub(crate) fn workshop(commands: Commands, judges: Arc<Judges>, spending: Spending) -> Workshop {
+    workshop_with(commands, judges, spending, script_pool)
+}
+
+/// The same for a process that answers one event: one script worker, and none in reserve.
+pub(crate) fn one_shot_workshop(commands: Commands, judges: Arc<Judges>, spending: Spending) -> Workshop {
+    workshop_with(commands, judges, spending, || {
+        let program = this_program()?;
+        Ok(Pool::new(PoolSettings {
+            workers: 1,
+            spare: 0,
+            most: 1,
+            share: 1,
+            checks: false,
+            ..PoolSettings::new(program)
+        }))
+    })
+}
+
+fn workshop_with(
+    commands: Commands,
+    judges: Arc<Judges>,
+    spending: Spending,
+    script_pool: impl Fn() -> Result<Arc<Pool>, String> + Send + Sync + 'static,
+) -> Workshop {
     let network: OnceLock<Result<Network, String>> = OnceLock::new();
     let scripts: OnceLock<Result<Arc<Pool>, String>> = OnceLock::new();
     Workshop::empty()
@@ -19,7 +43,7 @@ pub(crate) fn workshop(commands: Commands, judges: Arc<Judges>, spending: Spendi
             Ok(network) => http::maker(network.clone())(spec, folder),
             Err(why) => Err(why.clone()),
         })
-        .with(HandlerType::Script, move |spec, folder| match scripts.get_or_init(script_pool) {
+        .with(HandlerType::Script, move |spec, folder| match scripts.get_or_init(&script_pool) {
             Ok(pool) => script::maker(pool.clone())(spec, folder),
             Err(why) => Err(why.clone()),
         })
@@ -28,9 +52,12 @@ pub(crate) fn workshop(commands: Commands, judges: Arc<Judges>, spending: Spendi
 
 /// Workers are this program, started anew; see [`as_script_worker`].
 fn script_pool() -> Result<Arc<Pool>, String> {
-    let program = WorkerProgram::this()
-        .map_err(|error| format!("the program cannot find itself to start script workers: {error}"))?;
-    Ok(Pool::new(PoolSettings::new(program)))
+    Ok(Pool::new(PoolSettings::new(this_program()?)))
+}
+
+fn this_program() -> Result<WorkerProgram, String> {
+    WorkerProgram::this()
+        .map_err(|error| format!("the program cannot find itself to start script workers: {error}"))
 }
 
 /// Serves as a script worker, if this process was started as one. `main` must ask before anything else.

@@ -78,7 +78,7 @@ impl Dispatcher {
     fn tool(&self, session: &mut Session, run: &ToolRun<'_>, effects: &mut Vec<Effect>) {
         let set = self.set.load();
         let mut due = std::mem::take(&mut session.due);
-        set.on_tool(run.moment(), run.name, || tool_text(run), &mut due);
+        set.on_tool(run.moment(), run.name, &session.tool_names, || tool_text(run), &mut due);
         for slot in due.drain(..) {
             let matched = |hook: &Hook| first_match(hook, &tool_text(run));
             fire(&set, slot, session, Occurrence::Tool(run), matched, effects);
@@ -110,6 +110,7 @@ impl Dispatcher {
             }
             fire_chunk(&mut response, chunk, &mut found, true, session, effects);
             response.finished = true;
+            session.end_answer();
         } else {
             fire_chunk(&mut response, chunk, &mut found, true, session, effects);
         }
@@ -196,9 +197,13 @@ fn fire<'e>(
         return;
     }
     let firing = Firing { hook, event, matched: matched(hook) };
+    let start = effects.len();
     effects.push(firing.effect(EffectKind::Fired));
     for action in actions {
         action.run(&firing, effects);
+    }
+    if let Some(firings) = &mut session.firings {
+        firings.note(hook, event, effects.get(start..).unwrap_or_default());
     }
 }
 
@@ -243,7 +248,7 @@ fn printed(value: &Value) -> Cow<'_, str> {
 }
 
 #[derive(Debug, Clone, Copy)]
-enum Occurrence<'a> {
+pub(crate) enum Occurrence<'a> {
     Message(&'a Message<'a>),
     Chunk { chunk: &'a Chunk<'a>, call_id: Option<&'a str> },
     Tool(&'a ToolRun<'a>),

@@ -5,6 +5,7 @@
 
 mod advice;
 mod quick;
+mod seen;
 
 use crate::define::nearest;
 use crate::facts::{Facts, may_have};

@@ -24,6 +24,8 @@ pub struct Head {
     pub depth: u32,
     /// The trace that the event is part of, where the caller has one.
     pub trace_id: Option<String>,
+    /// Other names of the event's tool, the agent's own first. A matcher that fits any of them fits.
+    pub tool_names: Vec<String>,
 }
 
 /// An event whose verdict somebody waits for.
@@ -231,6 +233,9 @@ impl Facts {
             }
         }
         all.extend(members.into_iter().map(|(key, value)| (key.to_owned(), value)));
+        if let Some(native) = head.tool_names.first().filter(|_| all.contains_key("toolName")) {
+            all.insert("nativeToolName".into(), native.as_str().into());
+        }
         all.insert("depth".into(), head.depth.into());
         Facts { point, head: head.clone(), members: all }
     }
@@ -296,6 +301,7 @@ impl Facts {
             agent_id: text("agentId"),
             depth: u32::try_from(members.get("depth")?.as_u64()?).ok()?,
             trace_id: text("traceId"),
+            tool_names: text("nativeToolName").into_iter().collect(),
         };
         Some(Facts { point: Point::from_word(&text("event")?)?, head, members })
     }

@@ -31,19 +31,21 @@ impl Filter {
     /// Whether an event that the set has matched concerns the hook. A condition that cannot be answered excuses
     /// nobody.
     pub(crate) fn fits(&self, facts: &Facts, bound: &mut Bound) -> Fit {
-        let role_fits = |roles: &WordSet<Role>| {
-            let role = facts.get("role").and_then(|role| role.as_str()).and_then(Role::from_word);
-            role.is_none_or(|role| roles.contains(role))
-        };
-        if !self.roles.as_ref().is_none_or(role_fits) {
-            return Fit::No;
-        }
-        if let Some(regex) = &self.regex
-            && facts.text().is_some_and(|text| regex.find(&text).is_none())
-        {
+        if !self.role_fits(facts) || !self.regex_fits(facts) {
             return Fit::No;
         }
         self.if_expr.as_ref().map_or(Fit::Yes, |condition| condition.fits_bound(facts, bound))
+    }
+
+    pub(crate) fn role_fits(&self, facts: &Facts) -> bool {
+        self.roles.as_ref().is_none_or(|roles| {
+            let role = facts.get("role").and_then(|role| role.as_str()).and_then(Role::from_word);
+            role.is_none_or(|role| roles.contains(role))
+        })
+    }
+
+    pub(crate) fn regex_fits(&self, facts: &Facts) -> bool {
+        self.regex.as_ref().is_none_or(|regex| facts.text().is_none_or(|text| regex.find(&text).is_some()))
     }
 }
 

@@ -58,11 +58,32 @@ pub struct Watch {
     warnings: Vec<Warning>,
 }
 
+/// One try of a watching hook, not recorded yet: who may try again records only how it ended.
+#[derive(Debug)]
+#[must_use = "a hook that ran leaves a record"]
+pub struct Attempt {
+    /// What ran, and what was odd.
+    pub trace: Trace,
+    /// Why it failed, if it did.
+    pub failed: Option<Failed>,
+    record: Option<Record>,
+}
+
+/// Why a watching hook failed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Failed {
+    /// In words that may stand in the open.
+    pub error: String,
+    /// Trying again later may help.
+    pub passing: bool,
+}
+
 /// What one hook's run came to.
 struct Outcome {
     decision: Decision,
     answer: Answer,
     fault: Option<(Why, String)>,
+    passing: bool,
     took: Duration,
 }
 
@@ -89,19 +110,29 @@ impl Dispatcher {
             return block_of("hookgate".into(), reason, Cause::Limit, Trace::default());
         }
         let Some((set, due)) = self.due(event.point(), event.tool_name(), head) else {
+            if around.recorder.wants_traces() {
+                self.current().trace(&*around.recorder, &Facts::of_gate(head, event));
+            }
             return Ruling::allow();
         };
+        let facts = Facts::of_gate(head, event);
+        set.trace(&*around.recorder, &facts);
         // boxed, so that the usual case, in which nobody is asked, moves a small future
-        Box::pin(Chain::new(around, &set, Facts::of_gate(head, event)).ask(due)).await
+        Box::pin(Chain::new(around, &set, facts).ask(due)).await
     }
 
     /// Asks the hooks what to add to an answer. They cannot block it, but one that may not be missing can
     /// withhold it by giving no answer.
     pub async fn shape(&self, around: &Surroundings, head: &Head, event: ShapeEvent) -> Additions {
         let Some((set, due)) = self.due(Point::PreResponse, "", head) else {
+            if around.recorder.wants_traces() {
+                self.current().trace(&*around.recorder, &Facts::of_shape(head, event));
+            }
             return Additions::default();
         };
-        Box::pin(Chain::new(around, &set, Facts::of_shape(head, event)).shape(due)).await
+        let facts = Facts::of_shape(head, event);
+        set.trace(&*around.recorder, &facts);
+        Box::pin(Chain::new(around, &set, facts).shape(due)).await
     }
 
     /// The background work of an event that is only watched; empty if no hook concerns it.
@@ -128,6 +159,14 @@ impl Dispatcher {
 }
 
 impl Dispatcher {
+    /// Tells a recorder that wants it which hooks an event that is only watched concerns. A door calls it beside
+    /// [`watch`](Dispatcher::watch), which has no recorder.
+    pub fn trace_watched(&self, recorder: &dyn Recorder, head: &Head, event: &LifeEvent) {
+        if recorder.wants_traces() && self.listens_at(event.point()) {
+            self.current().trace(recorder, &Facts::of_life(head, event.clone().bounded()));
+        }
+    }
+
     /// The work of one hook on an event that was kept for later. Its condition was answered then; `None` if the hook
     /// is gone or no longer sees such events.
     pub fn watch_again(&self, hook: &str, facts: Facts) -> Option<Watch> {
@@ -148,10 +187,21 @@ impl Watch {
         &self.facts
     }
 
+    /// The hook.
+    pub fn definition(&self) -> Option<&Hook> {
+        self.set.hook(self.slot)
+    }
+
     /// Runs the hook, records it, and tells what was odd. Nobody waits for a verdict here.
     pub async fn run(self, around: &Surroundings) -> Trace {
+        self.attempt(around).await.keep(around).await
+    }
+
+    /// Runs the hook and leaves it to the caller to record it.
+    pub async fn attempt(self, around: &Surroundings) -> Attempt {
         let mut chain = Chain::new(around, &self.set, (*self.facts).clone());
         chain.trace.warnings = self.warnings;
+        let (mut record, mut failed) = (None, None);
         if let Some(hook) = self.set.hook(self.slot) {
             // it stands alone: nobody else's time is left for it, or taken by it
             if let Work::Handler { spec, .. } = &hook.work {
@@ -168,9 +218,25 @@ impl Watch {
                 Decision::Timeout | Decision::Error => {}
             }
             chain.vet(hook, &outcome);
-            chain.record(hook, outcome).await.ok();
+            let (decision, passing) = (outcome.decision, outcome.passing);
+            let noted = chain.note(hook, outcome);
+            if matches!(decision, Decision::Timeout | Decision::Error) {
+                failed = Some(Failed { error: noted.error.clone().unwrap_or_default(), passing });
+            }
+            record = Some(noted);
         }
-        chain.trace
+        Attempt { trace: chain.trace, failed, record }
+    }
+}
+
+impl Attempt {
+    /// Records it: there will be no further try.
+    pub async fn keep(self, around: &Surroundings) -> Trace {
+        if let Some(record) = self.record {
+            let kept = around.recorder.record(record);
+            kept_within(&*around.timer, kept, around.budget.max(LEAST_FOR_RECORD)).await.ok();
+        }
+        self.trace
     }
 }
 
@@ -349,8 +415,16 @@ impl<'a> Chain<'a> {
     }
 
     async fn record(&mut self, hook: &Hook, outcome: Outcome) -> Result<(), RecordError> {
+        let record = self.note(hook, outcome);
+        // a hook that used the chain's time up still gets its record
+        let left = self.deadline.saturating_sub(self.around.timer.now()).max(LEAST_FOR_RECORD);
+        kept_within(&*self.around.timer, self.around.recorder.record(record), left).await
+    }
+
+    /// Puts what ran into the trace, and gives its record.
+    fn note(&mut self, hook: &Hook, outcome: Outcome) -> Record {
         let why = matches!(outcome.decision, Decision::Timeout | Decision::Error).then(|| outcome.why());
-        let Outcome { decision, answer, fault, took } = outcome;
+        let Outcome { decision, answer, fault, took, .. } = outcome;
         let point = self.facts.point();
         // what went wrong, or why it said no
         let why_not = match decision {
@@ -364,9 +438,10 @@ impl<'a> Chain<'a> {
             why,
             took,
             console: answer.console,
+            reason: (decision == Decision::Block).then(|| answer.reason.clone().unwrap_or_default()),
         });
         let head = self.facts.head();
-        let record = Record {
+        Record {
             hook: hook.key.clone(),
             label: hook.name.clone(),
             hook_version: hook.version.clone(),
@@ -388,11 +463,9 @@ impl<'a> Chain<'a> {
             error_detail: why_not,
             refused_fields: std::mem::take(&mut self.refused),
             tokens: answer.tokens,
+            times: 1,
             trace_id: head.trace_id.clone(),
-        };
-        // a hook that used the chain's time up still gets its record
-        let left = self.deadline.saturating_sub(self.around.timer.now()).max(LEAST_FOR_RECORD);
-        kept_within(&*self.around.timer, self.around.recorder.record(record), left).await
+        }
     }
 }
 
@@ -460,6 +533,11 @@ async fn kept_within(
 fn judged(result: Result<Answer, Fault>, took: Duration, stage: Stage) -> Outcome {
     let fault = |why: &'static str, detail: String| Some((Why::from(why), detail));
     let late = |detail: &str| fault("it gave no answer in time", detail.to_owned());
+    let passing = match &result {
+        Ok(answer) => answer.decision.as_deref() == Some("timeout"),
+        Err(Fault::Timeout) => true,
+        Err(Fault::Failed { passing, .. }) => *passing,
+    };
     let (decision, answer, fault) = match result {
         Ok(answer) => match (answer.decision.as_deref(), stage) {
             (Some("allow"), _) | (None, Stage::Shape | Stage::Watch) => (Decision::Allow, answer, None),
@@ -477,9 +555,9 @@ fn judged(result: Result<Answer, Fault>, took: Duration, stage: Stage) -> Outcom
             }
         },
         Err(Fault::Timeout) => (Decision::Timeout, Answer::default(), late("no answer in time")),
-        Err(Fault::Failed { why, detail }) => (Decision::Error, Answer::default(), Some((why, detail))),
+        Err(Fault::Failed { why, detail, .. }) => (Decision::Error, Answer::default(), Some((why, detail))),
     };
-    Outcome { decision, answer, fault, took }
+    Outcome { decision, answer, fault, passing, took }
 }
 
 fn short(word: &str) -> String {

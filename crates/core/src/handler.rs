@@ -211,6 +211,8 @@ pub enum Fault {
         why: Why,
         /// What happened, for the record. May hold secrets: it is redacted before it is kept in the open.
         detail: String,
+        /// The same call may do better later: nobody was reached, or somebody had no time.
+        passing: bool,
     },
 }
 
@@ -246,7 +248,12 @@ impl fmt::Display for Why {
 impl Fault {
     /// A failure: of which kind, and what happened.
     pub fn failed(why: impl Into<Why>, detail: impl Into<String>) -> Fault {
-        Fault::Failed { why: why.into(), detail: detail.into() }
+        Fault::Failed { why: why.into(), detail: detail.into(), passing: false }
+    }
+
+    /// The same for one that may be over later.
+    pub fn passing(why: impl Into<Why>, detail: impl Into<String>) -> Fault {
+        Fault::Failed { why: why.into(), detail: detail.into(), passing: true }
     }
 }
 

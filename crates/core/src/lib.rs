@@ -33,6 +33,8 @@ pub mod set;
 
 pub mod canonical;
 pub mod depth;
+pub mod explain;
+pub mod firings;
 pub mod gate;
 mod guard;
 pub mod record;

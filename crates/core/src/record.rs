@@ -2,7 +2,9 @@
 
 use crate::canonical;
 use crate::effect::HookName;
-use crate::facts::{Facts, INPUT_MEMBERS};
+use crate::explain::FilterTrace;
+use crate::facts::{Facts, Head, INPUT_MEMBERS};
+use crate::firings::Fired;
 use crate::future::BoxFuture;
 use crate::verdict::{Cause, Decision};
 use serde_json::Value;
@@ -51,6 +53,8 @@ pub struct Record {
     pub refused_fields: Vec<String>,
     /// Tokens that a question to a model cost.
     pub tokens: Option<u64>,
+    /// How many firings the record stands for: 1, but for a JSON hook on the chunks of an answer.
+    pub times: u64,
     /// The trace that the event is part of.
     pub trace_id: Option<String>,
 }
@@ -63,6 +67,35 @@ pub trait Recorder: Send + Sync + std::fmt::Debug {
     /// The digest that stands for an input. A store with a key gives one that nobody can look up without the key.
     fn digest(&self, canonical: &[u8]) -> [u8; 32] {
         Sha256::digest(canonical).into()
+    }
+
+    /// Keeps a record that nobody waits for: it is safe after an orderly end of the process. What must wait to keep one
+    /// says here how it is done without.
+    fn record_soon(&self, record: Record) {
+        let mut kept = self.record(record);
+        let mut context = std::task::Context::from_waker(std::task::Waker::noop());
+        // those that keep at once are done with the first look
+        let _ = kept.as_mut().poll(&mut context);
+    }
+
+    /// Keeps what a JSON hook did, without waiting.
+    fn fired(&self, fired: Fired, head: &Head) {
+        self.record_soon(fired.record(head, |canonical| self.digest(canonical)));
+    }
+
+    /// Told with each load that went well which hooks a folder has now, by their keys.
+    fn installed(&self, folder: &str, hooks: Vec<String>) {
+        let _ = (folder, hooks);
+    }
+
+    /// Whether it is to be told which hooks each event concerned. That costs time with every event.
+    fn wants_traces(&self) -> bool {
+        false
+    }
+
+    /// Takes such a report. Must not wait.
+    fn trace(&self, trace: FilterTrace) {
+        let _ = trace;
     }
 }
 
@@ -78,15 +111,22 @@ pub fn input_hash(facts: &Facts) -> String {
 
 /// `input_hash` of an event with a digest of the recorder's choice, in lower-case hex.
 pub fn hash_with(facts: &Facts, digest: impl FnOnce(&[u8]) -> [u8; 32]) -> String {
-    const HEX: &[u8; 16] = b"0123456789abcdef";
     let mut canonical = Vec::with_capacity(256);
     let members = INPUT_MEMBERS.iter().filter_map(|name| Some((*name, facts.get(name)?)));
     canonical::write_object(members, &mut canonical);
-    let mut hex = String::with_capacity(64);
-    for half in digest(&canonical).into_iter().flat_map(|byte| [byte >> 4, byte & 15]) {
-        hex.extend(HEX.get(usize::from(half)).map(|digit| char::from(*digit)));
+    hex(&digest(&canonical))
+}
+
+/// Lower-case hex digits.
+pub(crate) fn hex(digest: &[u8; 32]) -> String {
+    let digit = |half: u8| half.saturating_add(if half < 10 { b'0' } else { b'a' - 10 });
+    let mut digits = [0; 64];
+    for (pair, byte) in digits.chunks_exact_mut(2).zip(digest) {
+        if let [high, low] = pair {
+            (*high, *low) = (digit(byte >> 4), digit(byte & 15));
+        }
     }
-    hex
+    str::from_utf8(&digits).unwrap_or_default().to_owned()
 }
 
 /// A hook's error as it may stand in the open: what it repeats of the event's input goes out first, whole texts of

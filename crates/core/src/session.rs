@@ -1,6 +1,7 @@
 //! What the engine remembers of one session: how often hooks fired, and the text of the answer so far.
 
 use crate::event::{Chunk, ChunkKind};
+use crate::firings::{Fired, Firings};
 use crate::reading::{Reading, Redaction};
 use crate::set::{HookSet, Slot};
 use std::collections::{BTreeMap, HashMap};
@@ -11,6 +12,10 @@ use std::sync::Arc;
 #[derive(Debug, Default)]
 pub struct Session {
     fired: HashMap<Arc<str>, u64>,
+    /// None: nobody records.
+    pub(crate) firings: Option<Firings>,
+    /// Other names of the tools that are told of next, see [`Session::set_tool_names`].
+    pub(crate) tool_names: Vec<String>,
     pub(crate) response: Option<Response>,
     pub(crate) due: Vec<Slot>,
     pub(crate) found: Vec<Found>,
@@ -74,9 +79,43 @@ impl Session {
         Session::default()
     }
 
+    /// A session that goes on in another process: how often each hook fired so far, by key.
+    pub fn resumed(fired: impl IntoIterator<Item = (String, u64)>) -> Session {
+        let fired = fired.into_iter().map(|(key, count)| (key.into(), count)).collect();
+        Session { fired, ..Session::default() }
+    }
+
+    /// How often each hook with a `maxTriggers` fired so far, by key.
+    pub fn fired(&self) -> impl Iterator<Item = (&str, u64)> {
+        self.fired.iter().map(|(key, count)| (&**key, *count))
+    }
+
+    /// Says under which other names hooks may know the tool that is told of next, the agent's own among them.
+    pub fn set_tool_names(&mut self, names: Vec<String>) {
+        self.tool_names = names;
+    }
+
     /// Forgets the answer that was arriving, as after an interrupt. The next chunk begins a new one.
     pub fn end_response(&mut self) {
         self.response = None;
+        self.end_answer();
+    }
+
+    /// The firings of the answer that was arriving are over.
+    pub(crate) fn end_answer(&mut self) {
+        if let Some(firings) = &mut self.firings {
+            firings.end_answer();
+        }
+    }
+
+    /// From now on firings are kept for the record: the door takes them after each event.
+    pub fn keep_firings(&mut self) {
+        self.firings.get_or_insert_default();
+    }
+
+    /// What fired since the last call and is over: firings on chunks come when their answer ends.
+    pub fn take_firings(&mut self) -> Vec<Fired> {
+        self.firings.as_mut().map(Firings::take).unwrap_or_default()
     }
 
     /// Puts another answer in the place of the one that is arriving, and that into `answer`. A door that reads several

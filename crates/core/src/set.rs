@@ -266,16 +266,19 @@ impl HookSet {
     pub(crate) fn at_point(&self, point: Point, tool: &str, head: &Head) -> Vec<Slot> {
         let Some(index) = self.points.get(point as usize) else { return Vec::new() };
         let mut due = index.any.clone();
-        due.extend_from_slice(index.by_name.get(tool).map(Vec::as_slice).unwrap_or_default());
-        if let Some(patterns) = &index.matchers {
-            patterns.matches(tool, &mut due, |slot| match self.hook(slot).map(|hook| &hook.listens) {
-                Some(Listens::Point { filter, .. }) => {
-                    filter.matcher.as_ref().is_some_and(|matcher| matcher.is_full_match(tool))
-                }
-                _ => false,
-            });
+        for tool in std::iter::once(tool).chain(head.tool_names.iter().map(String::as_str)) {
+            due.extend_from_slice(index.by_name.get(tool).map(Vec::as_slice).unwrap_or_default());
+            if let Some(patterns) = &index.matchers {
+                patterns.matches(tool, &mut due, |slot| match self.hook(slot).map(|hook| &hook.listens) {
+                    Some(Listens::Point { filter, .. }) => {
+                        filter.matcher.as_ref().is_some_and(|matcher| matcher.is_full_match(tool))
+                    }
+                    _ => false,
+                });
+            }
         }
         due.sort_unstable();
+        due.dedup();
         due.retain(|slot| self.hook(*slot).is_some_and(|hook| sees(&hook.reach, head)));
         due
     }
@@ -292,11 +295,13 @@ impl HookSet {
         self.repeats
     }
 
-    /// The hooks that a tool's run concerns, in run order. `text` is made only where a pattern needs it.
+    /// The hooks that a tool's run concerns by any of its names, in run order. `text` is made only where a pattern
+    /// needs it.
     pub(crate) fn on_tool<'t>(
         &self,
         moment: ToolMoment,
         name: &str,
+        others: &[String],
         text: impl FnOnce() -> std::borrow::Cow<'t, str>,
         due: &mut Vec<Slot>,
     ) {
@@ -307,14 +312,20 @@ impl HookSet {
             ToolMoment::Error => error,
         };
         due.extend_from_slice(&index.any);
-        due.extend_from_slice(index.by_name.get(name).map(Vec::as_slice).unwrap_or_default());
+        let called = |wanted: &str| wanted == name || others.iter().any(|other| other == wanted);
+        for name in std::iter::once(name).chain(others.iter().map(String::as_str)) {
+            due.extend_from_slice(index.by_name.get(name).map(Vec::as_slice).unwrap_or_default());
+        }
         if let Some(patterns) = &index.patterns {
             patterns.matches(&text(), due, |slot| match self.hook(slot).map(|hook| &hook.listens) {
-                Some(Listens::Tool { names, .. }) => names.is_empty() || names.iter().any(|n| n == name),
+                Some(Listens::Tool { names, .. }) => {
+                    names.is_empty() || names.iter().any(|name| called(name))
+                }
                 _ => false,
             });
         }
         due.sort_unstable();
+        due.dedup();
     }
 }
 
@@ -383,7 +394,7 @@ impl StreamPatterns {
 }
 
 /// Whose events a hook sees. Of another tenant it sees nothing, whatever its priority.
-fn sees(reach: &Reach, head: &Head) -> bool {
+pub(crate) fn sees(reach: &Reach, head: &Head) -> bool {
     match reach {
         Reach::Global => true,
         Reach::Tenant(tenant) => head.tenant_id.as_ref() == Some(tenant),

@@ -122,6 +122,8 @@ pub struct Ran {
     pub took: Duration,
     /// What it wrote to its console, for people who look for a fault.
     pub console: String,
+    /// Why it said no, where it said so: a door whose host can still act on a watched event needs the words.
+    pub reason: Option<String>,
 }
 
 /// Something odd.
@@ -152,6 +154,10 @@ words! {
         MutationFieldDropped = "mutation_field_dropped",
         /// A change of something that is past.
         MutationIgnored = "mutation_ignored",
+        /// A watching hook could not do its work now; it is tried again.
+        Postponed = "postponed",
+        /// A watching hook could not do its work and is not tried again by itself.
+        DeadLetter = "dead_letter",
     }
 }
 

@@ -84,6 +84,11 @@ impl<W: Word + PartialEq> WordSet<W> {
         self.bits & Self::bit(word) != 0
     }
 
+    /// The words in the set, in their order.
+    pub fn words(self) -> impl Iterator<Item = &'static str> {
+        W::ALL.iter().filter(move |(_, word)| self.contains(*word)).map(|(text, _)| *text)
+    }
+
     fn bit(word: W) -> u32 {
         let place = W::ALL.iter().position(|(_, w)| *w == word).unwrap_or(31);
         1u32.checked_shl(u32::try_from(place).unwrap_or(31)).unwrap_or(0)

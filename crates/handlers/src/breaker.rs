@@ -69,7 +69,7 @@ impl Breaker {
                     "not tried, after {faults} faults in a row; the next try is in {left:.1} s. The last fault: {}",
                     state.last
                 );
-                return Err(Fault::failed("it rests after too many faults in a row", detail));
+                return Err(Fault::passing("it rests after too many faults in a row", detail));
             }
             state.trying = true;
         }

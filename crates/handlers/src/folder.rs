@@ -195,7 +195,9 @@ fn read_text(path: &Path) -> Result<String, String> {
     if about.len() > LARGEST_FILE {
         return Err(too_large());
     }
-    let mut bytes = Vec::new();
+    // one byte more shows the end of the file to the same read
+    let room = usize::try_from(about.len()).unwrap_or(0).saturating_add(1);
+    let mut bytes = Vec::with_capacity(room);
     let file = fs::File::open(path).map_err(|error| format!("cannot be read: {}", plain(&error)))?;
     file.take(LARGEST_FILE.saturating_add(1))
         .read_to_end(&mut bytes)

@@ -8,8 +8,10 @@ pub mod breaker;
 pub mod builtin;
 pub mod clock;
 pub mod command;
+mod delivery;
 pub mod folder;
 pub mod http;
+pub mod outbox;
 pub mod prompt;
 #[cfg(unix)]
 pub mod script;

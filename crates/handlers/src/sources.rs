@@ -4,9 +4,13 @@
 
 use crate::builtin;
 use crate::folder::{HookFolder, Loaded};
+use crate::outbox::origin_of;
 use crate::workshop::Workshop;
 use hookgate_core::define::Problem;
+use hookgate_core::hook::Hook;
+use hookgate_core::record::Recorder;
 use serde_json::{Map, Value};
+use std::path::Path;
 
 /// All places that a door loads hooks from, and the workshop that equips them.
 #[derive(Debug, Clone, Default)]
@@ -45,6 +49,24 @@ impl Sources {
         self
     }
 
+    /// The folders, as [`origin_of`] names them: whose jobs in an outbox are this door's.
+    pub fn origins(&self) -> Vec<String> {
+        self.folders.iter().map(|folder| origin_of(folder.path())).collect()
+    }
+
+    /// Tells the recorder which hooks each folder has, if all could be read: a rule that is broken for a moment is not
+    /// gone.
+    pub fn tell_installed(&self, loaded: &Loaded, recorder: &dyn Recorder) {
+        if !loaded.problems.is_empty() {
+            return;
+        }
+        for folder in &self.folders {
+            let is_from = |hook: &&Hook| Path::new(&hook.file).parent() == Some(folder.path());
+            let hooks = loaded.hooks.iter().filter(is_from).map(|hook| hook.key.to_string());
+            recorder.installed(&origin_of(folder.path()), hooks.collect());
+        }
+    }
+
     /// Whether nothing can come from here.
     pub fn is_empty(&self) -> bool {
         self.builtins.is_empty() && self.folders.is_empty()
@@ -70,7 +92,12 @@ impl Sources {
 
     /// Loads everything and gives each lifecycle hook its handler.
     pub fn load(&self) -> Loaded {
-        self.workshop.equip(self.read())
+        self.equip(self.read())
+    }
+
+    /// Gives each lifecycle hook its handler, for a door that needs only some of what [`read`](Sources::read) gave.
+    pub fn equip(&self, loaded: Loaded) -> Loaded {
+        self.workshop.equip(loaded)
     }
 }
 

@@ -65,7 +65,11 @@ impl Workshop {
         loaded
     }
 
-    fn make(&self, spec: &HandlerSpec, folder: &Path) -> Result<Arc<dyn Handler>, String> {
+    /// Makes one handler.
+    ///
+    /// # Errors
+    /// No such handler can run here, or not this one; one sentence.
+    pub fn make(&self, spec: &HandlerSpec, folder: &Path) -> Result<Arc<dyn Handler>, String> {
         match spec.written_type().and_then(|kind| self.makers.get(&kind)) {
             Some(make) => make(spec, folder),
             None => Err(format!("handlers of type `{}` cannot run here", spec.type_name())),

@@ -154,7 +154,7 @@ async fn every_kind(path: &Path) {
         loop {
             match ask(&*handler, Duration::from_secs(5)).await {
                 Err(Fault::Failed { detail, .. }) if detail.contains("worker ended during the call") => {}
-                Err(Fault::Failed { why: said, detail: told }) => {
+                Err(Fault::Failed { why: said, detail: told, .. }) => {
                     assert!(
                         said.to_string().contains(why) && told.contains(detail),
                         "{kind}: {said}; {told}"

@@ -54,6 +54,7 @@ fn record(number: u64) -> Record {
         error_detail: None,
         refused_fields: Vec::new(),
         tokens: None,
+        times: 1,
         trace_id: None,
     }
 }

@@ -10,7 +10,9 @@ use crate::query::{Entry, Filter, Order, Stats};
 use crate::spool::adopt;
 use crate::sqlite;
 use crate::store::{Options, Place};
+use crate::trace::{StoredTrace, bound_to};
 use crate::verify::{self, Verified};
+use hookgate_core::explain::FilterTrace;
 use std::path::PathBuf;
 
 /// Rows that are fetched at once on the way through many.
@@ -35,6 +37,8 @@ pub struct Found {
     pub set_aside: Vec<PathBuf>,
     /// Why spools could not be moved in, if they could not: the answers may lack the newest rows.
     pub left: Option<String>,
+    /// The trail can only be read: what waits in spools is not in the answers.
+    pub is_read_only: bool,
 }
 
 impl Audit {
@@ -51,6 +55,19 @@ impl Audit {
             found.set_aside = sqlite::damaged(&options.database_file());
         }
         Ok(Audit { place, database, found })
+    }
+
+    /// Opens a trail that this process may not or shall not change, such as a copy. Nothing is moved in, nothing is made;
+    /// calls that would change something are refused by the database.
+    pub fn open_read_only(options: &Options) -> Result<Audit, StoreError> {
+        let place = options.place_to_read();
+        let file = options.database_file();
+        let database: Box<dyn Database> = match &options.backend {
+            Some(open) => open()?,
+            None => Box::new(sqlite::Sqlite::open_read_only(&file)?),
+        };
+        let set_aside = sqlite::damaged(&file);
+        Ok(Audit { place, database, found: Found { set_aside, is_read_only: true, ..Found::default() } })
     }
 
     /// What was found when it was opened.
@@ -84,6 +101,20 @@ impl Audit {
         let text = keys.open(Purpose::Detail, &entry.dedup, sealed)?;
         entry.error_detail = Some(String::from_utf8_lossy(&text).into_owned());
         Ok(())
+    }
+
+    /// The newest filter traces of an event or a session, oldest first, as far as their key is at hand; gives also how
+    /// many could not be opened.
+    pub fn traces(&mut self, of: &str, limit: usize) -> Result<(Vec<FilterTrace>, usize), StoreError> {
+        let stored = self.database.traces(of, limit)?;
+        let open = |trace: &StoredTrace| -> Option<FilterTrace> {
+            let bound = bound_to(&trace.session_id, &trace.event_id);
+            let json = self.place.keys.as_ref()?.open(Purpose::Trace, &bound, &trace.payload).ok()?;
+            serde_json::from_slice(&json).ok()
+        };
+        let traces: Vec<FilterTrace> = stored.iter().filter_map(open).collect();
+        let closed = stored.len().saturating_sub(traces.len());
+        Ok((traces, closed))
     }
 
     /// Numbers over the rows that a filter wants.

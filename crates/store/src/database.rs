@@ -6,15 +6,39 @@ use crate::job::{JobFilter, NewJob, StoredJob};
 use crate::keys::ChainKey;
 use crate::query::{Entry, Filter, InChain, Order, Stats};
 use crate::row::{Dedup, Framed, Row, Sealed};
+use crate::trace::{NewTrace, StoredTrace};
 use std::fmt::Debug;
 
-/// Rows and jobs that go in together or not at all.
+/// Rows, jobs and filter traces that go in together or not at all.
 #[derive(Debug, Default)]
 pub struct Batch<'a> {
     /// The rows, in order.
     pub rows: Vec<Framed<'a>>,
     /// The jobs, in order.
     pub jobs: Vec<NewJob<'a>>,
+    /// The filter traces, in order.
+    pub traces: Vec<NewTrace<'a>>,
+}
+
+impl Batch<'_> {
+    /// How many things it holds.
+    pub fn len(&self) -> usize {
+        self.rows.len().saturating_add(self.jobs.len()).saturating_add(self.traces.len())
+    }
+
+    /// True if it holds nothing.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+}
+
+/// Who takes jobs, and which.
+#[derive(Debug, Clone, Copy)]
+pub struct Claimant<'a> {
+    /// The name under which a dead process's leases are given back.
+    pub owner: &'a str,
+    /// Only jobs of hooks from there; none: all.
+    pub origins: Option<&'a [String]>,
 }
 
 /// What became of a batch.
@@ -90,7 +114,16 @@ pub trait Database: Send + Debug {
     fn reseal(&mut self, seals: &[(i64, Sealed<'static>)]) -> Result<(), StoreError>;
 
     /// Takes jobs that are due, or whose lease has ended, and leases them.
-    fn claim(&mut self, now: i64, lease_until: i64, limit: usize) -> Result<Vec<StoredJob>, StoreError>;
+    fn claim(
+        &mut self,
+        now: i64,
+        lease_until: i64,
+        limit: usize,
+        who: Claimant<'_>,
+    ) -> Result<Vec<StoredJob>, StoreError>;
+
+    /// The owner is gone: what he had leased is due again. Gives how many.
+    fn free_leases(&mut self, owner: &str) -> Result<u64, StoreError>;
 
     /// The job is done. False if the lease was lost to somebody else.
     fn finish_job(&mut self, id: i64, lease: i64, now: i64) -> Result<bool, StoreError>;
@@ -104,11 +137,21 @@ pub trait Database: Send + Debug {
     /// Dead jobs (one, or all) are due again now, with all their attempts. Gives how many.
     fn resend(&mut self, id: Option<i64>, now: i64) -> Result<u64, StoreError>;
 
-    /// When the next job is due or its lease ends.
-    fn next_due(&mut self) -> Result<Option<i64>, StoreError>;
+    /// When the next job of hooks from there (none: of any) is due or its lease ends.
+    fn next_due(&mut self, origins: Option<&[String]>) -> Result<Option<i64>, StoreError>;
 
     /// Forgets jobs that were done before a time; until then they keep the same event from being sent again.
     fn clean_jobs(&mut self, before: i64) -> Result<u64, StoreError>;
+
+    /// The newest filter traces of an event or a session, oldest first.
+    fn traces(&mut self, of: &str, limit: usize) -> Result<Vec<StoredTrace>, StoreError>;
+
+    /// The hooks that a source has now. One that it had before and that no other source has is deleted, as by
+    /// [`forget_hook`](Database::forget_hook); gives those.
+    fn install(&mut self, source: &str, hooks: &[String]) -> Result<Vec<String>, StoreError>;
+
+    /// True for one caller in each stretch of `each` milliseconds, who then takes old rows out.
+    fn begin_retention(&mut self, now: i64, each: i64) -> Result<bool, StoreError>;
 
     /// Gives what an earlier program or crash left in logs of the database back to it. Called when nobody waits.
     fn tidy(&mut self) -> Result<(), StoreError> {

@@ -14,6 +14,8 @@ pub struct NewJob<'a> {
     pub hook: &'a str,
     /// The event's id.
     pub event_id: &'a str,
+    /// Where the hook comes from: only a door with hooks from there works on it.
+    pub origin: &'a str,
     /// The event, sealed.
     pub payload: Sealed<'a>,
     /// When it came.
@@ -48,6 +50,8 @@ pub struct StoredJob {
     pub hook: String,
     /// The event's id.
     pub event_id: String,
+    /// Where the hook comes from.
+    pub origin: String,
     /// How it stands.
     pub state: JobState,
     /// How often it was tried.
@@ -93,17 +97,23 @@ impl<'a> NewJob<'a> {
         put_i64(out, self.created_at);
         put_text(out, &self.payload.key_id);
         put_bytes(out, &self.payload.bytes);
+        put_text(out, self.origin);
     }
 
     pub(crate) fn read(bytes: &'a [u8]) -> Result<NewJob<'a>, StoreError> {
         let mut from = Reader::new(bytes);
-        let job = NewJob {
+        let mut job = NewJob {
             dedup: from.array()?,
             hook: from.text()?,
             event_id: from.text()?,
+            origin: "",
             created_at: from.i64()?,
             payload: Sealed { key_id: from.text()?.into(), bytes: from.bytes()?.into() },
         };
+        // spools of the first version end here
+        if from.end().is_err() {
+            job.origin = from.text()?;
+        }
         from.end()?;
         Ok(job)
     }

@@ -40,6 +40,7 @@ struct Key {
 pub(crate) enum Purpose {
     Detail,
     Job,
+    Trace,
 }
 
 /// How a chain's hashes are made.
@@ -223,6 +224,7 @@ fn associated(purpose: Purpose, of: &Dedup) -> [u8; 17] {
     head.fill(match purpose {
         Purpose::Detail => 1,
         Purpose::Job => 2,
+        Purpose::Trace => 3,
     });
     rest.copy_from_slice(of);
     about

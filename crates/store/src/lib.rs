@@ -16,6 +16,7 @@ pub mod spool;
 pub mod job;
 pub mod query;
 pub mod row;
+pub mod trace;
 
 pub mod chain;
 pub mod keys;

@@ -1,13 +1,14 @@
 //! A store in memory: for tests, and for doors that need no trail. Keeps a stated number of rows.
 
 use crate::chain::{Anchor, ChainState, Epoch, Link, start};
-use crate::database::{Appended, Batch, Database, MarkAnchor, Pruned, See};
+use crate::database::{Appended, Batch, Claimant, Database, MarkAnchor, Pruned, See};
 use crate::error::StoreError;
 use crate::job::{JobFilter, JobState, StoredJob};
 use crate::keys::ChainKey;
 use crate::query::{Entry, Filter, Group, InChain, Order, Stats};
 use crate::row::{Dedup, Framed, Row, Sealed};
-use std::collections::{HashSet, VecDeque};
+use crate::trace::StoredTrace;
+use std::collections::{BTreeMap, HashSet, VecDeque};
 
 /// Rows and jobs in memory.
 #[derive(Debug)]
@@ -17,6 +18,10 @@ pub struct Memory {
     seen: HashSet<Dedup>,
     chains: Vec<ChainState>,
     jobs: Vec<StoredJob>,
+    owners: BTreeMap<i64, String>,
+    traces: VecDeque<StoredTrace>,
+    installed: HashSet<(String, String)>,
+    pruned_at: Option<i64>,
     last_id: i64,
     last_job: i64,
 }
@@ -38,6 +43,10 @@ impl Memory {
             seen: HashSet::new(),
             chains: Vec::new(),
             jobs: Vec::new(),
+            owners: BTreeMap::new(),
+            traces: VecDeque::new(),
+            installed: HashSet::new(),
+            pruned_at: None,
             last_id: 0,
             last_job: 0,
         }
@@ -134,6 +143,7 @@ impl Database for Memory {
                 id: self.last_job,
                 hook: job.hook.to_owned(),
                 event_id: job.event_id.to_owned(),
+                origin: job.origin.to_owned(),
                 state: JobState::Due,
                 attempts: 0,
                 due_at: job.created_at,
@@ -143,6 +153,18 @@ impl Database for Memory {
                 payload: Some(job.payload.clone().into_owned()),
                 dedup: job.dedup,
             });
+        }
+        for trace in &batch.traces {
+            let stored = trace.stored();
+            let same = |kept: &StoredTrace| {
+                (&kept.event_id, &kept.session_id) == (&stored.event_id, &stored.session_id)
+            };
+            if !self.traces.iter().any(same) {
+                self.traces.push_back(stored);
+            }
+        }
+        while self.traces.len() > self.newest {
+            self.traces.pop_front();
         }
         Ok(appended)
     }
@@ -217,6 +239,7 @@ impl Database for Memory {
     }
 
     fn prune(&mut self, before: i64, mark: &MarkAnchor<'_>) -> Result<Pruned, StoreError> {
+        self.traces.retain(|trace| trace.created_at >= before);
         let mut rows = 0u64;
         // chains lie one beside the other here; the first row that must stay ends it for all
         while let Some(first) = self.rows.front() {
@@ -268,21 +291,41 @@ impl Database for Memory {
         Ok(())
     }
 
-    fn claim(&mut self, now: i64, lease_until: i64, limit: usize) -> Result<Vec<StoredJob>, StoreError> {
+    fn claim(
+        &mut self,
+        now: i64,
+        lease_until: i64,
+        limit: usize,
+        who: Claimant<'_>,
+    ) -> Result<Vec<StoredJob>, StoreError> {
         let free = |job: &&mut StoredJob| {
             job.state == JobState::Due
+                && who.origins.is_none_or(|origins| origins.contains(&job.origin))
                 && job.due_at <= now
                 && job.lease_until.is_none_or(|until| until <= now)
         };
         let mut claimed: Vec<&mut StoredJob> = self.jobs.iter_mut().filter(free).collect();
         claimed.sort_by_key(|job| (job.due_at, job.id));
         claimed.truncate(limit);
+        let owners = &mut self.owners;
         let lease = |job: &mut StoredJob| {
+            owners.insert(job.id, who.owner.to_owned());
             job.lease_until = Some(lease_until);
             job.attempts = job.attempts.saturating_add(1);
             job.clone()
         };
         Ok(claimed.into_iter().map(lease).collect())
+    }
+
+    fn free_leases(&mut self, owner: &str) -> Result<u64, StoreError> {
+        let mut freed = 0u64;
+        for job in self.jobs.iter_mut().filter(|job| job.lease_until.is_some()) {
+            if self.owners.get(&job.id).is_some_and(|of| of == owner) {
+                job.lease_until = None;
+                freed = freed.saturating_add(1);
+            }
+        }
+        Ok(freed)
     }
 
     fn finish_job(&mut self, id: i64, lease: i64, now: i64) -> Result<bool, StoreError> {
@@ -315,9 +358,43 @@ impl Database for Memory {
         Ok(count)
     }
 
-    fn next_due(&mut self) -> Result<Option<i64>, StoreError> {
+    fn next_due(&mut self, origins: Option<&[String]>) -> Result<Option<i64>, StoreError> {
         let due = |job: &StoredJob| job.due_at.max(job.lease_until.unwrap_or(i64::MIN));
-        Ok(self.jobs.iter().filter(|job| job.state == JobState::Due).map(due).min())
+        let wanted = |job: &&StoredJob| {
+            job.state == JobState::Due && origins.is_none_or(|origins| origins.contains(&job.origin))
+        };
+        Ok(self.jobs.iter().filter(wanted).map(due).min())
+    }
+
+    fn traces(&mut self, of: &str, limit: usize) -> Result<Vec<StoredTrace>, StoreError> {
+        let wanted = |trace: &&StoredTrace| trace.event_id == of || trace.session_id == of;
+        let mut found: Vec<StoredTrace> =
+            self.traces.iter().rev().filter(wanted).take(limit).cloned().collect();
+        found.reverse();
+        Ok(found)
+    }
+
+    fn install(&mut self, source: &str, hooks: &[String]) -> Result<Vec<String>, StoreError> {
+        let before = self.installed.clone();
+        self.installed.retain(|(of, _)| of != source);
+        self.installed.extend(hooks.iter().map(|hook| (source.to_owned(), hook.clone())));
+        let mut gone: Vec<String> = Vec::new();
+        for (_, hook) in before.iter().filter(|(of, _)| of == source) {
+            if !self.installed.iter().any(|(_, kept)| kept == hook) {
+                self.forget_hook(hook)?;
+                gone.push(hook.clone());
+            }
+        }
+        gone.sort();
+        Ok(gone)
+    }
+
+    fn begin_retention(&mut self, now: i64, each: i64) -> Result<bool, StoreError> {
+        let begun = self.pruned_at.is_none_or(|at| at <= now.saturating_sub(each) || at > now);
+        if begun {
+            self.pruned_at = Some(now);
+        }
+        Ok(begun)
     }
 
     fn clean_jobs(&mut self, before: i64) -> Result<u64, StoreError> {

@@ -5,12 +5,13 @@
 //! can be looked at, and sent again by hand. Hook and event are the idempotency key: for a day after it was done the
 //! same job is not taken in again. Any number of processes may work on one outbox.
 
-use crate::database::Database;
+use crate::database::{Claimant, Database};
 use crate::error::StoreError;
+use crate::files;
 use crate::job::{JobFilter, StoredJob};
 use crate::keys::{Keys, Purpose};
 use crate::spool::adopt;
-use crate::store::{Clock, Options};
+use crate::store::{Clock, Options, Store};
 use hookgate_core::record::open_text;
 use std::fmt;
 use std::time::{Duration, Instant};
@@ -27,6 +28,9 @@ pub struct Job {
     pub hook: String,
     /// The event's id.
     pub event_id: String,
+    /// Where the hook comes from, such as its folder: hooks of several folders may have the same key, and only a door
+    /// with hooks from there may work on it. May be empty.
+    pub origin: String,
     /// The event, as `Facts::to_json` writes it.
     pub facts: String,
 }
@@ -52,7 +56,8 @@ pub struct Retry {
     pub first: Duration,
     /// The longest pause.
     pub longest: Duration,
-    /// How long a claimed job is this process's own.
+    /// How long a claimed job is this process's own at most: longer than a hook may take. If the process dies, the next
+    /// one in its data directory gives it back earlier.
     pub lease: Duration,
 }
 
@@ -62,12 +67,14 @@ pub struct Outbox {
     keys: Option<Keys>,
     clock: Clock,
     retry: Retry,
+    owner: String,
+    origins: Option<Vec<String>>,
 }
 
 impl Default for Retry {
     fn default() -> Self {
         let seconds = Duration::from_secs;
-        Retry { attempts: 12, first: seconds(1), longest: seconds(3600), lease: seconds(120) }
+        Retry { attempts: 12, first: seconds(1), longest: seconds(3600), lease: seconds(660) }
     }
 }
 
@@ -77,7 +84,36 @@ impl Outbox {
         let place = options.place()?;
         let mut database = (place.backend)()?;
         adopt::adopt(&place, &mut *database)?;
-        Ok(Outbox { database, keys: place.keys, clock: options.clock.clone(), retry })
+        let (keys, clock) = (place.keys, options.clock.clone());
+        Ok(Outbox { database, keys, clock, retry, owner: files::random_name()?, origins: None })
+    }
+
+    /// The same for a process with a store: if the process dies, what it has is given back when its spool is found.
+    #[must_use]
+    pub fn of_store(mut self, store: &Store) -> Outbox {
+        self.owner = store.name().to_owned();
+        self
+    }
+
+    /// The same, only for jobs of hooks that come from there.
+    #[must_use]
+    pub fn only_from(mut self, origins: Vec<String>) -> Outbox {
+        self.origins = Some(origins);
+        self
+    }
+
+    /// From now on only at jobs of hooks that come from there.
+    pub fn look_only_at(&mut self, origins: &[String]) {
+        if self.origins.as_deref() != Some(origins) {
+            self.origins = Some(origins.to_vec());
+        }
+    }
+
+    /// How long until the next job is due; `None`: there is none.
+    pub fn next_due_in(&mut self) -> Result<Option<Duration>, StoreError> {
+        let now = (self.clock)();
+        let left = |due: i64| Duration::from_millis(due.saturating_sub(now).try_into().unwrap_or(0));
+        Ok(self.next_due()?.map(left))
     }
 
     /// Takes up to `limit` jobs that are due. A job that no key at hand opens is put back with the reason.
@@ -85,8 +121,15 @@ impl Outbox {
         let now = (self.clock)();
         let until = now.saturating_add(millis(self.retry.lease));
         let mut claimed = Vec::new();
-        for stored in self.database.claim(now, until, limit)? {
+        let who = Claimant { owner: &self.owner, origins: self.origins.as_deref() };
+        for stored in self.database.claim(now, until, limit, who)? {
             let (id, attempt) = (stored.id, stored.attempts);
+            if attempt > self.retry.attempts {
+                // whoever had it never came back: it may be what ends them
+                let why = format!("it was begun {} times and never ended", self.retry.attempts);
+                self.database.fail_job(id, until, None, &why)?;
+                continue;
+            }
             match self.open_job(&stored) {
                 Ok(job) => claimed.push(Claimed { job, id, attempt, lease: until }),
                 Err(why) => {
@@ -112,6 +155,16 @@ impl Outbox {
         self.database.fail_job(claimed.id, claimed.lease, None, &open_text(why))
     }
 
+    /// Gives everything back that was claimed and neither done nor failed: it is due at once. For the end of a process.
+    pub fn give_back(&mut self) -> Result<u64, StoreError> {
+        self.database.free_leases(&self.owner)
+    }
+
+    /// Forgets jobs that were done a day ago. To be called now and then.
+    pub fn clean(&mut self) -> Result<u64, StoreError> {
+        self.database.clean_jobs((self.clock)().saturating_sub(REMEMBERED))
+    }
+
     /// Runs jobs that are due until none is or the time is over. Gives how many were done. Blocks the thread.
     pub fn drain(
         &mut self,
@@ -120,7 +173,7 @@ impl Outbox {
     ) -> Result<u64, StoreError> {
         let began = Instant::now();
         let mut done = 0u64;
-        self.database.clean_jobs((self.clock)().saturating_sub(REMEMBERED))?;
+        self.clean()?;
         while began.elapsed() < within {
             let claimed = self.claim(AT_ONCE)?;
             if claimed.is_empty() {
@@ -144,7 +197,7 @@ impl Outbox {
 
     /// When the next job is due, in milliseconds since 1970.
     pub fn next_due(&mut self) -> Result<Option<i64>, StoreError> {
-        self.database.next_due()
+        self.database.next_due(self.origins.as_deref())
     }
 
     /// Jobs, oldest first.
@@ -163,7 +216,8 @@ impl Outbox {
         let sealed = stored.payload.as_ref().ok_or_else(|| StoreError::Refused("the job is done".into()))?;
         let text = keys.open(Purpose::Job, &stored.dedup, sealed)?;
         let facts = String::from_utf8_lossy(&text).into_owned();
-        Ok(Job { hook: stored.hook.clone(), event_id: stored.event_id.clone(), facts })
+        let (hook, event_id) = (stored.hook.clone(), stored.event_id.clone());
+        Ok(Job { hook, event_id, origin: stored.origin.clone(), facts })
     }
 
     fn fail(&mut self, id: i64, lease: i64, attempt: u32, why: &str) -> Result<bool, StoreError> {

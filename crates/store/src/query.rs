@@ -88,6 +88,8 @@ pub struct Entry {
     pub refused_fields: Vec<String>,
     /// What a question to a model cost.
     pub tokens: Option<u64>,
+    /// How many firings it stands for.
+    pub times: u64,
     /// The trace.
     pub trace_id: Option<String>,
     /// When, in milliseconds since 1970.
@@ -193,6 +195,7 @@ impl Entry {
             key_id: row.detail.as_ref().map(|sealed| sealed.key_id.clone().into_owned()),
             refused_fields: refused.unwrap_or_default(),
             tokens: row.tokens,
+            times: row.times,
             trace_id: row.trace_id.map(str::to_owned),
             created_at: row.created_at,
             writer: place.writer.to_owned(),

@@ -18,6 +18,9 @@ pub type Dedup = [u8; 16];
 /// The largest frame.
 pub(crate) const LARGEST: usize = 1 << 20;
 
+/// Says in the canonical bytes that a number of firings follows.
+const SEVERAL: u8 = 2;
+
 /// One row.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Row<'a> {
@@ -55,6 +58,8 @@ pub struct Row<'a> {
     pub refused_fields: Option<Cow<'a, str>>,
     /// What a question to a model cost.
     pub tokens: Option<u64>,
+    /// How many firings it stands for.
+    pub times: u64,
     /// The trace.
     pub trace_id: Option<&'a str>,
     /// When, in milliseconds since 1970.
@@ -131,6 +136,7 @@ impl<'a> Row<'a> {
             error: record.error.as_deref(),
             refused_fields,
             tokens: record.tokens,
+            times: record.times.max(1),
             trace_id: record.trace_id.as_deref(),
             created_at,
             detail: None,
@@ -158,7 +164,12 @@ impl<'a> Row<'a> {
         // no number of tokens is as large as that
         put_u64(out, self.tokens.unwrap_or(u64::MAX));
         put_optional(out, self.trace_id);
-        out.push(u8::from(self.detail.is_some()));
+        // most rows stand for one firing, as all did at first
+        let several = self.times > 1;
+        out.push(u8::from(self.detail.is_some()) | if several { SEVERAL } else { 0 });
+        if several {
+            put_u64(out, self.times);
+        }
     }
 
     /// Writes all of it.
@@ -205,9 +216,14 @@ impl<'a> Framed<'a> {
             refused_fields: from.optional()?.map(Cow::Borrowed),
             tokens: Some(from.u64()?).filter(|tokens| *tokens != u64::MAX),
             trace_id: from.optional()?,
+            times: 1,
             detail: None,
         };
-        let has_detail = from.byte()? != 0;
+        let flags = from.byte()?;
+        let has_detail = flags & 1 != 0;
+        if flags & SEVERAL != 0 {
+            row.times = from.u64()?;
+        }
         let canonical = from.since(0);
         row.hook = from.text()?;
         if has_detail {
@@ -239,11 +255,25 @@ pub(crate) fn from_hex<const N: usize>(hex: &str) -> Option<[u8; N]> {
     if digits.len() != N.saturating_mul(2) {
         return None;
     }
+    // one look at the end instead of one a digit
+    let mut wrong = 0;
     for (byte, pair) in bytes.iter_mut().zip(digits.chunks_exact(2)) {
-        let digit = |at: usize| char::from(*pair.get(at)?).to_digit(16);
-        *byte = u8::try_from(digit(0)?.checked_mul(16)?.checked_add(digit(1)?)?).ok()?;
+        let [high, low] = *pair else { return None };
+        let (high, low) = (digit(high), digit(low));
+        wrong |= high | low;
+        *byte = high << 4 | low & 15;
     }
-    Some(bytes)
+    (wrong < 16).then_some(bytes)
+}
+
+/// The value of a hex digit; 16 or more for anything else.
+fn digit(byte: u8) -> u8 {
+    match byte {
+        b'0'..=b'9' => byte.saturating_sub(b'0'),
+        b'a'..=b'f' => byte.saturating_sub(b'a').saturating_add(10),
+        b'A'..=b'F' => byte.saturating_sub(b'A').saturating_add(10),
+        _ => 0xf0,
+    }
 }
 
 #[cfg(test)]
@@ -269,6 +299,7 @@ mod tests {
             error: Some("short"),
             refused_fields: Some("[\"a\"]".into()),
             tokens: Some(0),
+            times: 1,
             trace_id: Some("t"),
             created_at: -5,
             detail: Some(Sealed { key_id: "k1".into(), bytes: vec![1, 2, 3].into() }),
@@ -278,7 +309,8 @@ mod tests {
     #[test]
     fn what_is_put_is_read() {
         let bare = Row { detail: None, tokens: None, tool_name: None, trace_id: None, ..row() };
-        for row in [row(), bare] {
+        let often = Row { times: 3, ..row() };
+        for row in [row(), bare, often] {
             let mut bytes = Vec::new();
             row.put(&mut bytes);
             let read = Framed::read(&bytes).unwrap();

@@ -9,21 +9,26 @@ use crate::files;
 use crate::job::NewJob;
 use crate::keys::{ChainKey, Keys, Purpose};
 use crate::outbox::Job;
-use crate::row::{Row, dedup, hook_tag};
+use crate::row::{Dedup, Row, dedup, hook_tag};
 use crate::spool::Durability;
 use crate::spool::frame::Frame;
 use crate::spool::queue::{Limits, Spool};
 use crate::spool::shared::SharedSpool;
 use crate::sqlite::{self, Sqlite};
+use crate::trace::{NewTrace, bound_to};
+use hookgate_core::explain::FilterTrace;
 use hookgate_core::future::BoxFuture;
 use hookgate_core::record::{Record, RecordError, Recorder};
+use std::collections::HashMap;
 use std::fmt;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError, RwLock};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 pub use crate::spool::queue::Health;
 
+/// Hooks whose hashed keys are remembered at most.
+const MOST_TAGS: usize = 10_000;
 /// Bytes of an error in full that are kept.
 const LONGEST_DETAIL: usize = 64 << 10;
 
@@ -50,6 +55,8 @@ pub struct Options {
     pub spool_bytes: u64,
     /// Bytes that wait in memory for the disk at most; then records wait.
     pub queue_bytes: u32,
+    /// How long rows are kept; none: for ever. Older ones are taken out at the start and once an hour.
+    pub keep: Option<Duration>,
     /// How long the end of the process waits for the database. What is left then stays in the spool.
     pub patience: Duration,
 }
@@ -62,6 +69,8 @@ pub(crate) struct Place {
     pub(crate) keys: Option<Keys>,
     /// Every transaction is synced.
     pub(crate) syncs: bool,
+    pub(crate) clock: Clock,
+    pub(crate) keep: Option<Duration>,
 }
 
 /// Makes frames of records and jobs: sealed, hashed, and dated.
@@ -69,6 +78,8 @@ pub(crate) struct Place {
 struct Sealer {
     keys: Option<Keys>,
     clock: Clock,
+    /// Hashes of the hooks' keys; there are few hooks and many records.
+    tags: Arc<RwLock<HashMap<Arc<str>, Dedup>>>,
 }
 
 /// Takes records and jobs in, and moves them into the database in the background.
@@ -97,6 +108,7 @@ impl Options {
             clock: Arc::new(system_time),
             spool_bytes: 256 << 20,
             queue_bytes: 8 << 20,
+            keep: None,
             patience: Duration::from_secs(2),
         }
     }
@@ -118,11 +130,20 @@ impl Options {
             database.sync_each(syncs)?;
             Ok(database)
         });
-        Ok(Place { spool, writer: writer_of(&self.dir)?, backend, keys: self.keys.clone(), syncs })
+        let (keys, clock, keep) = (self.keys.clone(), self.clock.clone(), self.keep);
+        Ok(Place { spool, writer: writer_of(&self.dir)?, backend, keys, syncs, clock, keep })
+    }
+
+    /// The place of a trail that is only read; nothing is made.
+    pub(crate) fn place_to_read(&self) -> Place {
+        let closed: Backend = Arc::new(|| Err(StoreError::Closed));
+        let (keys, clock) = (self.keys.clone(), self.clock.clone());
+        let spool = self.dir.join("spool");
+        Place { spool, writer: String::new(), backend: closed, keys, syncs: false, clock, keep: None }
     }
 
     fn sealer(&self) -> Sealer {
-        Sealer { keys: self.keys.clone(), clock: self.clock.clone() }
+        Sealer { keys: self.keys.clone(), clock: self.clock.clone(), tags: Arc::default() }
     }
 }
 
@@ -167,6 +188,24 @@ impl Store {
         self.sealer.job(job).is_ok_and(|frame| self.spool.try_put(frame))
     }
 
+    /// Keeps a filter trace that nobody waits for. Without a key nothing is kept: it shows values of the event.
+    pub fn trace(&self, trace: &FilterTrace) {
+        if let Ok(frame) = self.sealer.trace(trace) {
+            self.spool.put_soon(frame);
+        }
+    }
+
+    /// Says which hooks a source (such as a folder) has now. One that it had before, and that no other source has, is
+    /// deleted: its rows lose its key and keep its label. Done in the background.
+    pub fn installed(&self, source: impl Into<String>, hooks: Vec<String>) {
+        self.spool.install(source.into(), hooks);
+    }
+
+    /// The name of this process in its data directory.
+    pub fn name(&self) -> &str {
+        &self.spool.name
+    }
+
     /// Waits until all that was taken in is in the database. Blocks the thread.
     pub fn flush(&self, within: Duration) -> Result<(), StoreError> {
         self.spool.flush(within)
@@ -186,6 +225,13 @@ impl Recorder for Store {
 
     fn digest(&self, canonical: &[u8]) -> [u8; 32] {
         self.sealer.digest(canonical)
+    }
+
+    fn record_soon(&self, record: Record) {
+        match self.sealer.row(&record) {
+            Ok(frame) => self.spool.put_soon(frame),
+            Err(_) => self.spool.missed(),
+        }
     }
 }
 
@@ -214,8 +260,21 @@ impl Recorder for OneShot {
 }
 
 impl Sealer {
+    fn tag(&self, hook: &Arc<str>) -> Dedup {
+        let known = self.tags.read().unwrap_or_else(PoisonError::into_inner).get(hook).copied();
+        known.unwrap_or_else(|| {
+            let tag = hook_tag(hook);
+            let mut tags = self.tags.write().unwrap_or_else(PoisonError::into_inner);
+            if tags.len() >= MOST_TAGS {
+                tags.clear();
+            }
+            tags.insert(hook.clone(), tag);
+            tag
+        })
+    }
+
     fn row(&self, record: &Record) -> Result<Frame, StoreError> {
-        let mut row = Row::of(record, &hook_tag(&record.hook), (self.clock)())?;
+        let mut row = Row::of(record, &self.tag(&record.hook), (self.clock)())?;
         if let (Some(keys), Some(detail)) = (&self.keys, &record.error_detail) {
             let kept = cut(detail, LONGEST_DETAIL);
             row.detail = Some(keys.seal(Purpose::Detail, &row.dedup, kept.as_bytes())?);
@@ -228,7 +287,16 @@ impl Sealer {
         let dedup = dedup(&hook_tag(&job.hook), &job.event_id);
         let payload = keys.seal(Purpose::Job, &dedup, job.facts.as_bytes())?;
         let created_at = (self.clock)();
-        Frame::of_job(&NewJob { dedup, hook: &job.hook, event_id: &job.event_id, payload, created_at })
+        let (hook, event_id, origin) = (&*job.hook, &*job.event_id, &*job.origin);
+        Frame::of_job(&NewJob { dedup, hook, event_id, origin, payload, created_at })
+    }
+
+    fn trace(&self, trace: &FilterTrace) -> Result<Frame, StoreError> {
+        let keys = self.keys.as_ref().ok_or(StoreError::NoKey("keeping a filter trace"))?;
+        let json = serde_json::to_vec(trace).map_err(|error| StoreError::Refused(error.to_string()))?;
+        let (event_id, session_id) = (&*trace.event_id, &*trace.session_id);
+        let payload = keys.seal(Purpose::Trace, &bound_to(session_id, event_id), &json)?;
+        Frame::of_trace(&NewTrace { event_id, session_id, created_at: (self.clock)(), payload })
     }
 
     fn digest(&self, canonical: &[u8]) -> [u8; 32] {

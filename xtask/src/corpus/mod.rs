@@ -18,7 +18,7 @@ mod script;
 mod stand_in;
 mod text;
 
-pub use case::{case_process, is_case_process};
+pub use case::{case_process, is_case_process, is_program, program};
 pub use script::use_worker;
 
 use serde_json::Value;

@@ -2,8 +2,9 @@
 
 use super::Display;
 use crate::config::{Settings, ToolName};
-use crate::data::Trail;
+use crate::deliveries::Deliveries;
 use crate::failure::Failure;
+use crate::trail::Trail;
 use crate::workshop::workshop;
 use crate::{model, problems};
 use hookgate_chat::tools::{
@@ -15,12 +16,18 @@ use hookgate_handlers::command::Commands;
 use hookgate_llm::Request;
 use std::sync::Arc;
 
+/// A service, and the trail that its hooks leave, if any is kept.
+pub(crate) struct Assembled {
+    pub(crate) service: ChatService,
+    pub(crate) trail: Option<Trail>,
+}
+
 /// Builds it. What is wrong with hooks and does not prevent that is shown.
 pub(crate) fn build(
     settings: &Settings,
     commands: Commands,
     display: &Display,
-) -> Result<ChatService, Failure> {
+) -> Result<Assembled, Failure> {
     let spending = model::spending(&settings.judging);
     let builder = ChatService::builder(model::open(&settings.backend)?).turns(spending.turns.clone());
     let judges = model::judges(settings.judging.backend.clone());
@@ -52,9 +59,13 @@ pub(crate) fn build(
     if let Some(resends) = settings.max_resends {
         builder = builder.max_resends(resends);
     }
-    if let Some(place) = settings.data.clone() {
+    let trail = settings.data.clone().map(|place| {
         let display = display.clone();
-        builder = builder.recorder(Arc::new(Trail::new(place, move |line| display.tell(line))));
+        Trail::new(place, move |line| display.tell(line))
+    });
+    if let Some(trail) = &trail {
+        let outbox = Arc::new(Deliveries::new(trail.clone()));
+        builder = builder.recorder(Arc::new(trail.clone())).outbox(outbox);
     }
     if let Some(budget) = settings.chain_budget {
         builder = builder.chain_budget(budget);
@@ -72,7 +83,7 @@ pub(crate) fn build(
     let status = service.status();
     display.tell(&problems::text(&status.problems));
     display.tell(&problems::warnings(&status.warnings));
-    Ok(service)
+    Ok(Assembled { service, trail })
 }
 
 fn with_tools(mut builder: ChatBuilder, settings: &Settings) -> Result<ChatBuilder, Failure> {

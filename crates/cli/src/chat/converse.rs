@@ -1,10 +1,12 @@
 //! A conversation on a terminal: a line editor, commands, and answers that Ctrl-C stops.
 
-use super::Display;
 use super::turn::{Engine, Turn};
+use super::why::looked;
+use super::{Assembled, Display};
 use crate::config::{Backend, Settings};
 use crate::exit::Exit;
 use crate::failure::{Failure, with_causes};
+use crate::trail::Trail;
 use crate::{problems, table};
 use hookgate_chat::{ChatService, Reload, Role};
 use rustyline::config::Config;
@@ -13,10 +15,14 @@ use rustyline::history::MemHistory;
 
 const PROMPT: &str = "> ";
 
+/// Events whose filters `/why` can tell of.
+const REMEMBERED: usize = 20;
+
 const HELP: &str = "\
 /hooks    the hooks that are in force
 /history  the messages so far
 /reload   read the hooks folder again
+/why      which hooks the last events concerned, and what kept them from others
 /help     this
 /quit     the end (also Ctrl-D)
 Ctrl-C stops an answer. A text that begins with a slash is sent with two of them.";
@@ -31,6 +37,7 @@ enum Line<'a> {
     Hooks,
     History,
     Reload,
+    Why,
     Help,
     Quit,
     Unknown(&'a str),
@@ -44,6 +51,7 @@ impl Line<'_> {
             "/hooks" => Line::Hooks,
             "/history" => Line::History,
             "/reload" => Line::Reload,
+            "/why" => Line::Why,
             "/help" => Line::Help,
             "/quit" => Line::Quit,
             _ => match line.strip_prefix('/') {
@@ -57,10 +65,14 @@ impl Line<'_> {
 
 /// Talks until the person leaves.
 pub(crate) fn converse(
-    service: &ChatService,
+    assembled: &Assembled,
     settings: &Settings,
     display: &Display,
 ) -> Result<Exit, Failure> {
+    let Assembled { service, trail } = assembled;
+    if let Some(trail) = trail {
+        trail.remember(REMEMBERED);
+    }
     introduce(service, settings, display);
     let engine = Engine::start()?;
     let mut signals = engine.interrupts()?;
@@ -79,6 +91,7 @@ pub(crate) fn converse(
             Line::Hooks => hooks(service, display),
             Line::History => display.tell(&history(service)),
             Line::Reload => reload(service, display),
+            Line::Why => why(trail.as_ref(), display),
             Line::Help => display.tell(HELP),
             Line::Quit => break,
             Line::Unknown(command) => {
@@ -177,6 +190,13 @@ fn hooks(service: &ChatService, display: &Display) {
         display.tell(&problems::text(&status.problems));
     }
     display.tell(&problems::warnings(&status.warnings));
+}
+
+fn why(trail: Option<&Trail>, display: &Display) {
+    match trail {
+        Some(trail) => display.tell(&looked(&trail.remembered())),
+        None => display.tell("no trail is kept here (--data-dir DIR)"),
+    }
 }
 
 fn history(service: &ChatService) -> String {

@@ -162,6 +162,7 @@ mod tests {
             why: Some("no answer in time".into()),
             took,
             console: "c".into(),
+            reason: None,
         };
         let decided = r#"{"type":"decided","hook":"h","event":"stop","decision":"timeout","ms":1.5,"why":"no answer in time","console":"c"}"#;
         check(&ChatEvent::Decided { ran: &ran }, decided);

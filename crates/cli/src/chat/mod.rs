@@ -9,9 +9,12 @@ mod once;
 mod prompt;
 mod screen;
 mod turn;
+mod why;
 
-pub(crate) use assemble::build;
+pub(crate) use assemble::{Assembled, build};
 pub(crate) use converse::converse;
 pub(crate) use display::Display;
 pub(crate) use once::answer;
 pub(crate) use prompt::Prompt;
+pub(crate) use turn::Engine;
+pub(crate) use why::filtered_out;

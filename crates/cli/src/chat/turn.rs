@@ -31,14 +31,14 @@ pub(super) enum Turn {
 }
 
 /// What runs answers.
-pub(super) struct Engine {
+pub(crate) struct Engine {
     watch: Runtime,
     /// Driven by a thread of its own for the time of an answer; connections live on between answers.
     work: Arc<Runtime>,
 }
 
 impl Engine {
-    pub(super) fn start() -> Result<Engine, Failure> {
+    pub(crate) fn start() -> Result<Engine, Failure> {
         let watch = Builder::new_current_thread().enable_all().build();
         // a thread of its own: watching hooks go on while nobody asks anything
         let work = || Builder::new_multi_thread().worker_threads(1).enable_all().build();
@@ -92,14 +92,28 @@ impl Engine {
         if left > 0 {
             display.tell(&format!("{left} watching hooks did not finish in {} s", CLOSING.as_secs()));
         }
+        let later = service.postponed_watches();
+        if later > 0 {
+            let runs = if later == 1 {
+                "1 run of a watching hook waits".into()
+            } else {
+                format!("{later} runs of watching hooks wait")
+            };
+            display.tell(&format!("{runs} in the outbox to be tried again (hookgate outbox list)"));
+        }
         let dropped = service.dropped_watches();
         if dropped > 0 {
             display.tell(&format!("{dropped} runs of watching hooks were dropped: too many waited"));
         }
     }
 
+    /// Works on what is due in the outbox. Gives how much was left undone.
+    pub(crate) fn deliver(&self, service: &ChatService, within: Duration) -> usize {
+        self.work.block_on(service.deliver(within))
+    }
+
     /// Leaves without waiting for what is stuck.
-    pub(super) fn leave(self) {
+    pub(crate) fn leave(self) {
         self.watch.shutdown_background();
         if let Some(work) = Arc::into_inner(self.work) {
             work.shutdown_background();

@@ -8,7 +8,7 @@ use crate::failure::Failure;
 use hookgate_handlers::command::Commands;
 use std::time::Duration;
 
-/// How long the end waits for the processes of command hooks to end.
+/// How long the end waits for the trail, and for the processes of command hooks to end.
 const SETTLING: Duration = Duration::from_secs(2);
 
 pub(super) fn run(args: &ChatArgs) -> Result<Exit, Failure> {
@@ -24,13 +24,16 @@ fn begin(args: &ChatArgs, display: &Display) -> Result<Exit, Failure> {
     let file = super::configuration(args.config.as_deref())?;
     let settings = Settings::resolve(args, file, &|name| std::env::var_os(name))?;
     let commands = Commands::default();
-    let service = chat::build(&settings, commands.clone(), display)?;
+    let assembled = chat::build(&settings, commands.clone(), display)?;
     let done = match Prompt::read(args.prompt.as_deref(), args.json)? {
-        Prompt::Text(text) => chat::answer(&service, text, display),
-        Prompt::Terminal => chat::converse(&service, &settings, display),
+        Prompt::Text(text) => chat::answer(&assembled.service, text, display),
+        Prompt::Terminal => chat::converse(&assembled, &settings, display),
     };
+    if let Some(trail) = &assembled.trail {
+        trail.settle(SETTLING);
+    }
     // what command hooks left running must not outlive the program
-    drop(service);
+    drop(assembled);
     let left = commands.settle(SETTLING);
     if left > 0 {
         display.tell(&format!("the processes of {left} command hooks may still run"));

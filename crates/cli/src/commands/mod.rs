@@ -4,9 +4,18 @@ mod audit;
 mod chat;
 mod check;
 mod completions;
+mod demo;
+mod doctor;
 mod gateway;
+mod hook;
+mod import;
+mod install;
 mod list;
+#[cfg(unix)]
+mod mcp;
+mod outbox;
 mod schema;
+mod status;
 
 use crate::args::{Args, Command};
 use crate::config::ConfigFile;
@@ -22,9 +31,19 @@ pub fn run(args: Args) -> Result<Exit, Failure> {
     match args.command {
         Command::Chat(args) => chat::run(&args),
         Command::Gateway(args) => gateway::run(&args),
+        Command::Demo => demo::run(),
         Command::List(args) => list::run(&args),
         Command::Check(args) => check::run(&args),
         Command::Audit(args) => audit::run(&args),
+        Command::Outbox(args) => outbox::run(&args),
+        Command::Hook(args) => hook::run(&args),
+        Command::Install(args) => install::install(&args),
+        Command::Import(args) => import::run(&args),
+        Command::Uninstall(args) => install::uninstall(&args),
+        #[cfg(unix)]
+        Command::Mcp(args) => mcp::run(&args),
+        Command::Status => status::run(),
+        Command::Doctor => doctor::run(),
         Command::Schema => schema::run(),
         Command::Completions { shell } => completions::run(shell),
     }

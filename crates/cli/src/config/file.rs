@@ -118,8 +118,10 @@ pub(crate) struct AuditTable {
     pub(crate) durability: Option<DurabilityName>,
     /// The environment variable that holds a connection string of PostgreSQL.
     pub(crate) postgres_env: Option<String>,
-    /// How long `audit prune` keeps rows.
+    /// How long rows are kept, such as `90d`; older ones are deleted at the start and once an hour.
     pub(crate) keep: Option<String>,
+    /// `true`: for each event the trail keeps which hooks a filter ruled out, and with which values. Sealed.
+    pub(crate) filter_trace: Option<bool>,
 }
 
 /// What a gate waits for.

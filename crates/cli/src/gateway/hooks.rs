@@ -5,8 +5,13 @@ use super::log::Log;
 use super::settings::{Settings, TenantSettings};
 use crate::failure::Failure;
 use crate::problems;
+use hookgate_core::action::ActionKinds;
+use hookgate_core::define;
 use hookgate_core::dispatch::Dispatcher;
-use hookgate_handlers::folder::{HookFolder, OnInvalid};
+use hookgate_core::hook::Source;
+use hookgate_core::record::Recorder;
+use hookgate_core::set::HookSet;
+use hookgate_handlers::folder::{HookFolder, Loaded, OnInvalid};
 use hookgate_handlers::sources::Sources;
 use hookgate_handlers::workshop::Workshop;
 use hookgate_server::metrics::Metrics;
@@ -36,17 +41,23 @@ pub(super) struct Entry {
     pub(super) agent: Option<String>,
     pub(super) max_requests: usize,
     pub(super) dispatcher: Arc<Dispatcher>,
-    sources: Sources,
+    pub(super) sources: Sources,
     dirs: Vec<PathBuf>,
 }
 
 impl HookSets {
     /// Loads them for the first time. Who cannot load them does not start.
-    pub(super) fn load(settings: &Settings, workshop: Workshop, log: &Log) -> Result<HookSets, Failure> {
+    pub(super) fn load(
+        settings: &Settings,
+        workshop: Workshop,
+        recorder: &dyn Recorder,
+        log: &Log,
+    ) -> Result<HookSets, Failure> {
         let mut entries = Vec::new();
         for tenant in &settings.tenants {
             let (sources, dirs) = sources_of(settings, tenant, workshop.clone());
             let loaded = sources.load();
+            sources.tell_installed(&loaded, recorder);
             for warning in &loaded.warnings {
                 log.say(&format!("warning: {warning}"));
             }
@@ -88,7 +99,13 @@ impl HookSets {
     }
 
     /// Looks at the folders again and again, for ever.
-    pub(super) async fn follow(self, every: Duration, log: Log, metrics: Arc<Metrics>) {
+    pub(super) async fn follow(
+        self,
+        every: Duration,
+        recorder: Arc<dyn Recorder>,
+        log: Log,
+        metrics: Arc<Metrics>,
+    ) {
         let mut loaded = self.prints();
         let mut seen = loaded.clone();
         loop {
@@ -103,8 +120,8 @@ impl HookSets {
             }
             let changed: Vec<bool> = seen.iter().zip(&loaded).map(|(now, then)| now != then).collect();
             loaded.clone_from(&seen);
-            let (sets, told) = (self.clone(), log.clone());
-            let reload = move || sets.reload(&changed, &told);
+            let (sets, recorder, told) = (self.clone(), Arc::clone(&recorder), log.clone());
+            let reload = move || sets.reload(&changed, &*recorder, &told);
             if let Ok(degraded) = tokio::task::spawn_blocking(reload).await {
                 metrics.set_degraded(degraded);
             }
@@ -112,7 +129,7 @@ impl HookSets {
     }
 
     /// Loads what changed. True: something could not be loaded, and the last good hooks hold there.
-    fn reload(&self, changed: &[bool], log: &Log) -> bool {
+    fn reload(&self, changed: &[bool], recorder: &dyn Recorder, log: &Log) -> bool {
         let mut wrong = Vec::new();
         // a set that is degraded is tried again with every change of any
         let degraded = self.wrong.lock().unwrap_or_else(PoisonError::into_inner).is_some();
@@ -121,7 +138,9 @@ impl HookSets {
                 continue;
             }
             // whatever the policy at the start: a broken edit takes no rule away
-            let (set, problems) = entry.sources.load().into_set(OnInvalid::Refuse);
+            let loaded = entry.sources.load();
+            entry.sources.tell_installed(&loaded, recorder);
+            let (set, problems) = loaded.into_set(OnInvalid::Refuse);
             match set {
                 Some(set) => {
                     log.say(&format!("hooks loaded again: {}", set.hooks().len()));
@@ -167,6 +186,14 @@ fn sources_of(settings: &Settings, tenant: &TenantSettings, workshop: Workshop) 
         dirs.push(dir.clone());
     }
     (sources, dirs)
+}
+
+/// The hooks of the demonstration, trusted as the operator's.
+pub(super) fn of_demo(workshop: Workshop) -> Result<HookSet, Failure> {
+    let read = define::read("hooks.json", super::demo::HOOKS, Source::Operator, &ActionKinds::standard());
+    let loaded = Loaded { hooks: read.hooks, problems: read.problems, ..Loaded::default() };
+    let (set, problems) = workshop.equip(loaded).into_set(OnInvalid::Refuse);
+    set.ok_or(Failure::Hooks(problems))
 }
 
 /// Changes whenever a file in the folders does: names, sizes, times and identities, through links.

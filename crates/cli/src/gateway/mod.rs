@@ -1,22 +1,24 @@
 //! `hookgate gateway`: the gateway as configured, from its start to its end.
 
+mod demo;
 mod hooks;
 mod log;
 mod settings;
 
 use crate::args::GatewayArgs;
 use crate::config::ConfigFile;
-use crate::data::Trail;
+use crate::deliveries::Deliveries;
 use crate::exit::Exit;
 use crate::failure::{Failure, with_causes};
 use crate::model;
 use crate::signals::Signals;
+use crate::trail::Trail;
 use crate::workshop::workshop;
 use hookgate_core::gate::Surroundings;
 use hookgate_core::record::{Memory, Recorder};
 use hookgate_handlers::clock::TokioTimer;
 use hookgate_handlers::command::Commands;
-use hookgate_handlers::watchers::{self, Watchers};
+use hookgate_handlers::watchers::{self, Kept, Watchers};
 use hookgate_server::gateway::{Gateway, Identify, KeyHash, Listen, Options, Tenant, Tenants, Tls, Who};
 use hookgate_server::metrics::Metrics;
 use hooks::HookSets;
@@ -27,6 +29,9 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use tokio::net::{TcpListener, UnixListener};
+
+pub(crate) use demo::run as demo;
+use hooks::of_demo as hooks_of_demo;
 
 /// How long the end waits for watching hooks and for the processes of command hooks.
 const SETTLING: Duration = Duration::from_secs(5);
@@ -47,19 +52,28 @@ async fn serve(settings: Settings) -> Result<Exit, Failure> {
     let spending = model::spending(&settings.judging);
     let turns = spending.turns.clone();
     let judges = model::judges(settings.judging.backend.clone());
-    let hooks = HookSets::load(&settings, workshop(commands.clone(), judges, spending), &log)?;
+    let trail = settings.data.clone().map(|place| {
+        let log = log.clone();
+        Trail::new(place, move |line| log.say(line))
+    });
+    let recorder: Arc<dyn Recorder> = match &trail {
+        Some(trail) => Arc::new(trail.clone()),
+        None => Arc::new(Memory::new(10_000)),
+    };
+    let workshop = workshop(commands.clone(), judges, spending);
+    let hooks = HookSets::load(&settings, workshop, &*recorder, &log)?;
     let metrics = Arc::new(Metrics::new());
     let around = Surroundings {
         timer: Arc::new(TokioTimer::new()),
-        recorder: recorder(&settings, &log),
+        recorder: Arc::clone(&recorder),
         budget: settings.chain_budget,
     };
-    let watchers = Watchers::new(around.clone(), watchers::Limits::default());
+    let pools = pools(&hooks, &around, trail.as_ref());
+    pools.iter().for_each(Watchers::resume);
     let options = Options {
         upstreams: settings.upstreams,
-        tenants: tenants(&hooks, settings.identity, settings.max_sessions),
+        tenants: tenants(&hooks, &pools, settings.identity, settings.max_sessions),
         around,
-        watchers: watchers.clone(),
         turns,
         on_block: settings.on_block,
         on_hold_limit: settings.on_hold_limit,
@@ -78,7 +92,8 @@ async fn serve(settings: Settings) -> Result<Exit, Failure> {
     let gateway = Gateway::new(options, &this_run()).map_err(|error| Failure::new(with_causes(&error)))?;
     let (listen, where_at) = bind(&settings.place).await?;
     log.say(&format!("listening on {where_at}, {}", hooks.summary()));
-    let reloading = tokio::spawn(hooks.clone().follow(settings.reload, log.clone(), Arc::clone(&metrics)));
+    let reloading =
+        tokio::spawn(hooks.clone().follow(settings.reload, recorder, log.clone(), Arc::clone(&metrics)));
     let admin = match &settings.admin {
         Some(address) => Some(serve_metrics(address, &metrics, &log).await?),
         None => None,
@@ -95,11 +110,19 @@ async fn serve(settings: Settings) -> Result<Exit, Failure> {
         admin.abort();
     }
     gateway.end_sessions();
-    let left = watchers.drain(SETTLING).await;
-    if left > 0 {
-        log.say(&format!("{left} watching hooks did not run to their end"));
+    let mut left = 0usize;
+    for pool in &pools {
+        left = left.saturating_add(pool.drain(SETTLING).await);
     }
-    drop((gateway, hooks));
+    if left > 0 {
+        log.say(&format!(
+            "{left} watching hooks did not run to their end; what is kept runs with the next start"
+        ));
+    }
+    drop((gateway, hooks, pools));
+    if let Some(trail) = trail {
+        trail.settle(SETTLING);
+    }
     commands.settle(SETTLING);
     if let Place::Unix(path) = &settings.place {
         // the socket's file is of no use without us
@@ -120,19 +143,23 @@ fn text_of(metrics: &Arc<Metrics>) -> Arc<dyn Fn() -> String + Send + Sync> {
     Arc::new(move || metrics.text())
 }
 
-fn recorder(settings: &Settings, log: &Log) -> Arc<dyn Recorder> {
-    match settings.data.clone() {
-        Some(place) => {
-            let log = log.clone();
-            Arc::new(Trail::new(place, move |line| log.say(line)))
-        }
-        None => Arc::new(Memory::new(10_000)),
-    }
+/// A pool for each tenant's watching hooks. Where there is a trail, their work is kept in it until it is done.
+fn pools(hooks: &HookSets, around: &Surroundings, trail: Option<&Trail>) -> Vec<Watchers> {
+    let pool = |entry: &hooks::Entry| {
+        let kept = trail.map(|trail| Kept {
+            outbox: Arc::new(Deliveries::new(trail.clone())),
+            dispatcher: Arc::clone(&entry.dispatcher),
+            origins: entry.sources.origins(),
+        });
+        Watchers::with_outbox(around.clone(), watchers::Limits::default(), None, kept)
+    };
+    hooks.entries().iter().map(pool).collect()
 }
 
-fn tenants(hooks: &HookSets, identity: Identity, max_sessions: usize) -> Tenants {
-    let made = hooks.entries().iter().map(|entry| {
-        Tenant::new(entry.tenant.clone(), Arc::clone(&entry.dispatcher), max_sessions, entry.max_requests)
+fn tenants(hooks: &HookSets, pools: &[Watchers], identity: Identity, max_sessions: usize) -> Tenants {
+    let made = hooks.entries().iter().zip(pools).map(|(entry, pool)| {
+        let (id, dispatcher) = (entry.tenant.clone(), Arc::clone(&entry.dispatcher));
+        Tenant::new(id, dispatcher, pool.clone(), max_sessions, entry.max_requests)
             .with_agent(entry.agent.clone())
     });
     let identify = match identity {

@@ -6,12 +6,16 @@
     reason = "also in the helpers, a test may stop"
 )]
 
+mod agents;
 mod ask;
 mod audit;
 mod config;
 mod folder;
 mod hooks;
+mod install;
 mod json;
+mod mcp;
+mod outbox;
 mod sessions;
 mod stop;
 mod support;

@@ -1,7 +1,8 @@
 //! `builtin/destructive`: judges the shell line of a tool call.
 //!
 //! Reads `command` (else `cmd`, `script`): a text, or a list of words. Arguments that are no object are judged as they
-//! stand. A call without a line is let through: there is nothing to run.
+//! stand. A call without a line is let through: there is nothing to run. One whose `command` is `null` is blocked: there
+//! is a line, and nobody knows it.
 
 use super::destructive::{Destructive, Finding, Shell};
 use super::settings::Settings;
@@ -34,7 +35,14 @@ impl Handler for Judge {
 
 impl Judge {
     fn answer(&self, call: Call<'_>) -> Answer {
-        let shell = if WINDOWS_TOOLS.contains(&call.facts.tool_name()) { Shell::Windows } else { self.shell };
+        let native = call.facts.get("nativeToolName").and_then(Value::as_str).unwrap_or_default();
+        let is_windows = [call.facts.tool_name(), native].iter().any(|name| WINDOWS_TOOLS.contains(name));
+        let shell = if is_windows { Shell::Windows } else { self.shell };
+        // an adapter says `null` where it found no line in a call that runs one
+        if call.facts.get("toolInput").and_then(|input| input.get("command")).is_some_and(Value::is_null) {
+            let reason = "what the tool runs cannot be told from its input".to_owned();
+            return Answer { reason: Some(reason), ..Answer::with_decision("block") };
+        }
         let finding = match call.facts.get("toolInput").and_then(line) {
             Some(Line::Text(text)) => Destructive::judge(text, shell),
             Some(Line::Words(words)) => Destructive::judge_words(words, shell),

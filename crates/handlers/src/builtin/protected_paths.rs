@@ -17,8 +17,29 @@ use hookgate_core::future::BoxFuture;
 use hookgate_core::handler::{Answer, Call, Fault, Handler};
 use serde_json::Value;
 
-const STANDARD_PATHS: &[&str] =
-    &[".env", ".git", "~/.ssh", "~/.aws", "~/.gnupg", "/etc", ".claude", ".cursor"];
+const STANDARD_PATHS: &[&str] = &[
+    ".env",
+    ".git",
+    "~/.ssh",
+    "~/.aws",
+    "~/.gnupg",
+    "/etc",
+    // a coding agent's settings can switch its hooks off
+    ".claude",
+    ".cursor",
+    ".codex",
+    ".gemini",
+    ".qwen",
+    ".copilot",
+    ".github/hooks",
+    ".cline",
+    ".clinerules",
+    ".opencode",
+    ".kiro",
+    ".windsurf",
+    ".factory",
+    "hookgate.toml",
+];
 const WRITE_TOOLS: &[&str] = &[
     "write_file",
     "edit_file",

@@ -143,10 +143,16 @@ impl Start {
                 "its program may not be run",
                 format!("`{shown}` cannot be started: {text}; is it executable (chmod +x)?"),
             ),
-            _ => Fault::failed(scarce(error), format!("`{shown}` cannot be started: {text}")),
+            _ => {
+                let (why, detail) = (scarce(error), format!("`{shown}` cannot be started: {text}"));
+                // what the system ran out of, it may have again
+                if why == NOT_STARTED { Fault::failed(why, detail) } else { Fault::passing(why, detail) }
+            }
         }
     }
 }
+
+const NOT_STARTED: &str = "it could not be started";
 
 /// What the system ran out of, where that is why nothing can be started.
 fn scarce(error: &std::io::Error) -> &'static str {
@@ -154,7 +160,7 @@ fn scarce(error: &std::io::Error) -> &'static str {
         Some(Errno::MFILE | Errno::NFILE) => "it could not be started: there are too many open files",
         Some(Errno::AGAIN) => "it could not be started: there are too many processes",
         Some(Errno::NOMEM) => "it could not be started: there is no memory left",
-        _ => "it could not be started",
+        _ => NOT_STARTED,
     }
 }
 

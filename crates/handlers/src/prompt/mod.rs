@@ -163,7 +163,13 @@ impl PromptHandler {
                     self.without_tools.store(true, Ordering::Relaxed);
                 }
                 Err(error) => {
-                    return Err(Fault::failed(words(&error), format!("the judge cannot be asked: {error}")));
+                    let (why, detail) = (words(&error), format!("the judge cannot be asked: {error}"));
+                    let passing = error.retry_may_help();
+                    return Err(if passing {
+                        Fault::passing(why, detail)
+                    } else {
+                        Fault::failed(why, detail)
+                    });
                 }
             }
         }

@@ -176,7 +176,7 @@ impl Keeper<'_> {
         }
         self.pause_until = None;
         let settings = &self.shared.settings;
-        let usual = settings.workers.max(1).saturating_add(1);
+        let usual = settings.workers.max(1).saturating_add(settings.spare);
         if self.look_at.is_some_and(|at| now >= at) {
             self.look_at = None;
             self.shared.bell.looked();

@@ -50,8 +50,13 @@ impl WorkerProgram {
 pub struct PoolSettings {
     /// What to start.
     pub program: WorkerProgram,
-    /// Workers that run calls; one spare is kept beside them. Default: one a core.
+    /// Workers that run calls. Default: one a core.
     pub workers: usize,
+    /// Workers that are kept beside them, ready to take the place of a lost one. Default: one.
+    pub spare: usize,
+    /// Whether scripts are compiled when their hooks are loaded. Without it the first call says what is wrong: for a
+    /// process that makes one call. Default: yes.
+    pub checks: bool,
     /// The most workers, while some are held up. Default: four a core, at least eight.
     pub most: usize,
     /// The most calls of one tenant that run at once. Default: one a core.
@@ -71,6 +76,8 @@ impl PoolSettings {
         PoolSettings {
             program,
             workers: cores,
+            spare: 1,
+            checks: true,
             most: cores.saturating_mul(4).max(8),
             share: cores,
             queue: 1024,

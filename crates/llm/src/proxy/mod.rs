@@ -1,7 +1,8 @@
 //! A provider's traffic as somebody in the middle sees it: read without being changed, and changed without losing what
 //! is not understood.
 //!
-//! Each provider is one file with a [`Middle`]. The path of one exchange: [`route`] says whose request it is,
+//! Each provider is one folder with a [`Middle`], all of the same shape: `request`, `read`, `write`, `body`, and hand-made
+//! streams in `tests`. The path of one exchange: [`route`] says whose request it is,
 //! [`Middle::asked`] what stands in it, an [`Exchange`] reads the answer (events of a stream, or a body in one piece)
 //! as [`Piece`]s and writes what the client is to get. What passes unchanged passes byte for byte; only an event that
 //! really changes is written anew, and then all its unknown members survive.
@@ -14,6 +15,7 @@ mod frame;
 mod leaves;
 mod request;
 mod route;
+mod template;
 mod text;
 mod usage;
 
@@ -152,6 +154,9 @@ pub enum RequestChange {
     },
     /// What the model answered ([`Exchange::echo`]), behind the last message.
     Echo(Vec<Value>),
+    /// The request goes on from this answer of the provider ([`Continues::provider`]). Nothing where a wire has no
+    /// such names.
+    From(String),
     /// The result of a call, behind the last message.
     Result {
         /// The call.
@@ -161,6 +166,15 @@ pub enum RequestChange {
         /// It is a failure.
         is_error: bool,
     },
+}
+
+/// How a later request names an answer that it goes on from, as [`Asked::session`] does.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Continues {
+    /// By the id that the client got.
+    pub client: String,
+    /// By the provider's id of the last answer that was woven into it.
+    pub provider: String,
 }
 
 /// Which text of an answer a piece belongs to.
@@ -287,10 +301,11 @@ pub trait Exchange: Send {
     fn drop_call(&mut self, channel: Channel);
 
     /// Writes an event of the provider that goes out. Without changes, and while nothing was spliced, `out` gets
-    /// `event.raw` as it is.
+    /// `event.raw` as it is. Half an event, which a cut stream ends with, never goes out.
     fn write(&mut self, event: &Event<'_>, note: Note, changes: &[Change], out: &mut Vec<u8>);
 
-    /// Writes text of hookgate's own into the content of a choice, where the client stands now.
+    /// Writes text of hookgate's own into the content of a choice, where the client stands now. For a body nothing is
+    /// written yet: the text is remembered and stands behind what was read, or before it.
     fn say(&mut self, choice: u32, text: &str, out: &mut Vec<u8>);
 
     /// Writes the regular end of all choices that have not ended for the client, usage as far as it is known, and the
@@ -309,6 +324,11 @@ pub trait Exchange: Send {
     /// ([`RequestChange::Echo`]): all of it, also what was not written, with signatures and ids.
     fn echo(&self) -> Vec<Value>;
 
+    /// How a later request may name this answer; none where the wire has no names for answers.
+    fn continues(&self) -> Option<Continues> {
+        None
+    }
+
     /// Reads a whole body.
     ///
     /// # Errors
@@ -317,7 +337,8 @@ pub trait Exchange: Send {
 
     /// The body for the client: the last one read, with changes (counted over its [`Piece::Text`]s), without dropped
     /// calls, with what `say` said, with the texts and the cost of the answers before it, and with the end given, if
-    /// one is given.
+    /// one is given. An answer before it that was written too, by a call of this before `next_answer`, counts as it
+    /// was written, else as it was read; its calls do not count.
     fn write_body(&mut self, body: Value, changes: &[Change], end: Option<End>) -> Value;
 }
 

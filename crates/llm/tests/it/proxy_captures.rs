@@ -146,6 +146,46 @@ fn what_is_held_passes_byte_for_byte() {
     }
 }
 
+/// Every text of every answer becomes another one: nothing of what was said is left anywhere, and what went out reads
+/// as the new texts.
+#[test]
+fn changed_texts_leave_nothing_behind() {
+    let (mut n_words, mut left) = (0, Vec::new());
+    for capture in captures().iter().filter(|capture| is_stream(capture)) {
+        let (name, body, wire) = (&capture["name"], body_of(capture), middle_of(capture));
+        let mut exchange = wire.exchange(false);
+        let (mut parser, mut said, mut out, mut n_texts) = (sse::Parser::new(), String::new(), Vec::new(), 0);
+        parser.push(&body);
+        parser.finish();
+        while let Some(event) = parser.next_event().unwrap() {
+            let mut changes = Vec::new();
+            let note = exchange.read(&event, &mut |piece| {
+                if let Piece::Text { text, channel } = piece {
+                    said.push_str(&text);
+                    n_texts += usize::from(channel.kind == ChannelKind::Content && channel.choice == 0);
+                    let nth = u32::try_from(changes.len()).unwrap();
+                    changes.push(proxy::Change::Text { nth, text: "*".to_owned() });
+                }
+            });
+            exchange.write(&event, note.unwrap(), &changes, &mut out);
+        }
+        let text = String::from_utf8(out).unwrap();
+        let words = said.split(|c: char| !c.is_alphabetic()).filter(|word| word.chars().count() > 4);
+        // Words that stand in names and ids of the wire too.
+        let of_the_wire = [
+            "script", "comma", "shell", "model", "token", "output", "stream", "answer", "index", "event",
+            "created", "content", "reason", "details",
+        ];
+        for word in words.filter(|word| !of_the_wire.iter().any(|name| word.contains(name))) {
+            n_words += 1;
+            left.extend(text.contains(word).then(|| format!("{name}: {word}")));
+        }
+        assert_eq!(pass(wire, [text.as_bytes()]).0.text, "*".repeat(n_texts), "{name}");
+    }
+    assert!(left.is_empty(), "{left:#?}");
+    assert!(n_words > 300, "{n_words}");
+}
+
 fn read(capture: &Value) -> Read {
     let (body, wire) = (body_of(capture), middle_of(capture));
     if is_stream(capture) {

@@ -10,8 +10,8 @@ use hookgate_core::point::Point;
 use hookgate_core::session::Answer;
 use hookgate_core::verdict::{Additions, Block, Ruling};
 use serde_json::Value;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// What one request needs of hooks.
 pub(super) struct Door {
@@ -23,6 +23,8 @@ pub(super) struct Door {
     pub(super) request_id: String,
     pub(super) trace_id: Option<String>,
     pub(super) n_events: AtomicU64,
+    /// What observers are not told yet.
+    pub(super) untold: Mutex<Vec<Effect>>,
 }
 
 /// What hooks asked for while they were told something.
@@ -36,6 +38,8 @@ pub(super) struct Wishes {
     pub(super) block: Option<Block>,
     /// Something of the text is to be replaced.
     pub(super) redacts: bool,
+    /// Some hook fired, whatever it wants.
+    pub(super) fired: bool,
 }
 
 impl Wishes {
@@ -51,6 +55,15 @@ impl Wishes {
     }
 }
 
+impl Drop for Door {
+    /// The request is done, or given up: what fired is over.
+    fn drop(&mut self) {
+        self.conversation.state().hooks.end_response();
+        self.keep_firings();
+        self.tell_observers();
+    }
+}
+
 impl Door {
     fn head(&self) -> Head {
         let number = self.n_events.fetch_add(1, Ordering::Relaxed);
@@ -62,6 +75,8 @@ impl Door {
             agent_id: self.agent.clone(),
             depth: 0,
             trace_id: self.trace_id.clone(),
+            // the wire has one name for a tool, the agent's own
+            tool_names: Vec::new(),
         }
     }
 
@@ -94,8 +109,9 @@ impl Door {
     /// Hands what is only watched to the background.
     pub(super) fn watch(&self, event: LifeEvent) {
         if self.listens_at(event.point()) {
-            let work = self.tenant.dispatcher.watch(&self.head(), event);
-            self.shared.watchers.submit(work);
+            let head = self.head();
+            self.tenant.dispatcher.trace_watched(&*self.shared.around.recorder, &head, &event);
+            self.tenant.watchers.submit(self.tenant.dispatcher.watch(&head, event));
         }
     }
 
@@ -121,17 +137,27 @@ impl Door {
         wishes
     }
 
-    /// Carries out what can be carried out at once; the rest is the caller's.
+    /// Hands what JSON hooks did to the recorder, which does not make anybody wait.
+    fn keep_firings(&self) {
+        let fired = self.conversation.state().hooks.take_firings();
+        if fired.is_empty() {
+            return;
+        }
+        let head = self.head();
+        for fired in fired {
+            self.shared.around.recorder.fired(fired, &head);
+        }
+    }
+
+    /// Carries out what can be carried out at once; the rest is the caller's. What observers are to be told waits until
+    /// nobody holds the conversation ([`Door::tell_observers`]).
     fn carry_out(&self, state: &mut State, effects: impl Iterator<Item = Effect>) -> Wishes {
-        let mut wishes = Wishes::default();
-        for Effect { hook, kind } in effects {
-            let tenant = self.tenant.id.as_deref();
-            match kind {
-                EffectKind::Fired => self.shared.happened(&Happened::Fired { tenant, hook: &hook }),
-                EffectKind::Log { level, text } => {
-                    let session = &self.conversation.id;
-                    self.shared.happened(&Happened::Log { tenant, session, hook: &hook, level, text: &text });
-                }
+        let mut wishes = Wishes { fired: true, ..Wishes::default() };
+        let mut untold = self.untold.lock().unwrap_or_else(PoisonError::into_inner);
+        for effect in effects {
+            let hook = &effect.hook;
+            match effect.kind {
+                EffectKind::Fired | EffectKind::Log { .. } => untold.push(effect),
                 EffectKind::Queue { role, content } => state.queue(role, content),
                 EffectKind::Redact { .. } => wishes.redacts = true,
                 EffectKind::Interrupt { resend } => {
@@ -140,11 +166,27 @@ impl Door {
                 }
                 EffectKind::Resend => wishes.resend = Some(hook.to_string()),
                 EffectKind::Block { reason } => {
-                    wishes.block.get_or_insert_with(|| Block::by_hook(hook, &reason));
+                    wishes.block.get_or_insert_with(|| Block::by_hook(effect.hook, &reason));
                 }
             }
         }
         wishes
+    }
+
+    /// Tells observers what hooks did. Not to be called while the conversation is held.
+    pub(super) fn tell_observers(&self) {
+        let untold = std::mem::take(&mut *self.untold.lock().unwrap_or_else(PoisonError::into_inner));
+        let tenant = self.tenant.id.as_deref();
+        let session = &self.conversation.id;
+        for Effect { hook, kind } in untold {
+            match kind {
+                EffectKind::Fired => self.shared.happened(&Happened::Fired { tenant, hook: &hook }),
+                EffectKind::Log { level, text } => {
+                    self.shared.happened(&Happened::Log { tenant, session, hook: &hook, level, text: &text });
+                }
+                _ => {}
+            }
+        }
     }
 
     /// Tells JSON hooks and watching hooks of a message.

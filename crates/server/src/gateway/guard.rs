@@ -224,6 +224,9 @@ impl Guard {
         let redactions = state.hooks.take_redactions(inner);
         state.hooks.swap(answer);
         drop(state);
+        if wishes.fired {
+            door.tell_observers();
+        }
         self.wishes.join(wishes);
         let slot = text_slot(&mut self.texts, channel);
         slot.clear = clear;

@@ -23,8 +23,8 @@ use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode, header
 use http_body_util::{BodyExt, StreamBody};
 use hyper::body::{Frame, Incoming};
 use serde_json::Value;
-use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
+use std::sync::{Arc, Mutex};
 
 /// The header that names a conversation.
 pub(super) const SESSION_HEADER: &str = "x-hookgate-session";
@@ -191,8 +191,11 @@ async fn judged(
         request_id: line.id.clone(),
         trace_id: trace_of(&parts.headers),
         n_events: AtomicU64::new(0),
+        untold: Mutex::default(),
     };
-    let changes = match turn::admit(&door, &asked).await {
+    let admitted = turn::admit(&door, &asked).await;
+    door.tell_observers();
+    let changes = match admitted {
         Admitted::Forward(changes) => changes,
         Admitted::Blocked(block) => {
             shared.happened(&Happened::Blocked {

@@ -31,7 +31,6 @@ use hookgate_core::gate::Surroundings;
 use hookgate_core::point::Point;
 use hookgate_core::verdict::{Block, Ran, Trace, Warning};
 use hookgate_handlers::prompt::Turns;
-use hookgate_handlers::watchers::Watchers;
 use sessions::Conversation;
 use std::fmt;
 use std::sync::Arc;
@@ -184,8 +183,6 @@ pub struct Options {
     pub tenants: Tenants,
     /// Clock, recorder and time of a chain of hooks.
     pub around: Surroundings,
-    /// Runs watching hooks in the background.
-    pub watchers: Watchers,
     /// What prompt hooks have asked in each conversation's turn.
     pub turns: Turns,
     /// What becomes of a blocked tool call.
@@ -214,7 +211,6 @@ pub(crate) struct Shared {
     upstreams: Vec<Arc<Upstream>>,
     tenants: Tenants,
     around: Surroundings,
-    watchers: Watchers,
     turns: Turns,
     on_block: OnBlock,
     on_hold_limit: OnHoldLimit,
@@ -236,13 +232,12 @@ impl Gateway {
     /// When the system's certificates for TLS cannot be used.
     pub fn new(options: Options, run: &str) -> Result<Gateway, rustls::Error> {
         let courier = Courier::new(options.limits.first_byte)?;
-        let Options { upstreams, tenants, around, watchers, turns, on_block, on_hold_limit, .. } = options;
+        let Options { upstreams, tenants, around, turns, on_block, on_hold_limit, .. } = options;
         Ok(Gateway {
             shared: Arc::new(Shared {
                 upstreams: upstreams.into_iter().map(Arc::new).collect(),
                 tenants,
                 around,
-                watchers,
                 turns,
                 on_block,
                 on_hold_limit,
@@ -303,7 +298,8 @@ impl Shared {
                 agent_id: tenant.agent.clone(),
                 ..Head::default()
             };
-            self.watchers.submit(tenant.dispatcher.watch(&head, LifeEvent::SessionEnd));
+            tenant.dispatcher.trace_watched(&*self.around.recorder, &head, &LifeEvent::SessionEnd);
+            tenant.watchers.submit(tenant.dispatcher.watch(&head, LifeEvent::SessionEnd));
         }
     }
 }

@@ -8,8 +8,8 @@ use hookgate_core::effect::Effect;
 use hookgate_core::event::Role;
 use hookgate_core::session::Session;
 use hookgate_core::word::Word;
-use hookgate_llm::proxy::{Asked, RequestChange, Said, What};
-use std::collections::{HashMap, HashSet};
+use hookgate_llm::proxy::{Asked, Call, Continues, RequestChange, Said, What};
+use std::collections::{HashMap, HashSet, VecDeque};
 use std::hash::{BuildHasher, Hash, Hasher, RandomState};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -18,6 +18,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 const MOST_SHOWN: usize = 4096;
 /// Most messages of hooks that wait for the next request.
 const MOST_QUEUED: usize = 64;
+/// Most calls that are remembered.
+const MOST_CALLS: usize = 128;
 
 /// The conversations of a tenant. Bounded: the one that was silent for longest is forgotten.
 #[derive(Debug)]
@@ -26,6 +28,22 @@ pub(super) struct Sessions {
     most: usize,
     clock: AtomicU64,
     table: Mutex<HashMap<String, Arc<Conversation>>>,
+    answers: Mutex<Answers>,
+}
+
+/// The answers by which later requests may name their conversation.
+#[derive(Debug, Default)]
+struct Answers {
+    known: HashMap<String, Named>,
+    before: HashMap<String, Named>,
+}
+
+/// What an answer's name stands for.
+#[derive(Debug, Clone)]
+struct Named {
+    conversation: String,
+    /// The provider knows it by another name: hooks had it asked again.
+    provider: Option<String>,
 }
 
 /// One conversation.
@@ -47,6 +65,8 @@ pub(super) struct State {
     pub(super) queued: Vec<Queued>,
     /// The user's texts that hooks let through, as they went on: by the hash of the text as it came.
     pub(super) admitted: HashMap<u64, Option<String>>,
+    /// The newest calls that went out: a later request may bring only their results.
+    calls: VecDeque<Call>,
     /// Room for effects, kept warm.
     pub(super) effects: Vec<Effect>,
     shown: HashSet<u64>,
@@ -62,7 +82,13 @@ pub(super) struct Queued {
 
 impl Sessions {
     pub(super) fn new(most: usize) -> Sessions {
-        Sessions { hasher: RandomState::new(), most, clock: AtomicU64::new(0), table: Mutex::default() }
+        Sessions {
+            hasher: RandomState::new(),
+            most,
+            clock: AtomicU64::new(0),
+            table: Mutex::default(),
+            answers: Mutex::default(),
+        }
     }
 
     /// The conversation of a request, and those that had to be forgotten for it.
@@ -73,7 +99,7 @@ impl Sessions {
         asked: &Asked,
     ) -> (Arc<Conversation>, Vec<Arc<Conversation>>) {
         let id = match header.filter(|id| !id.is_empty()).or(asked.session.as_deref()) {
-            Some(named) => named.to_owned(),
+            Some(named) => self.answer(named).map_or_else(|| named.to_owned(), |answer| answer.conversation),
             None => format!("gw-{:016x}", self.begun_with(key, &asked.messages)),
         };
         let now = self.clock.fetch_add(1, Ordering::Relaxed);
@@ -82,9 +108,31 @@ impl Sessions {
             known.used.store(now, Ordering::Relaxed);
             return (Arc::clone(known), Vec::new());
         }
-        let fresh = Arc::new(Conversation { id: id.clone(), used: now.into(), state: Mutex::default() });
+        let mut state = State::default();
+        state.hooks.keep_firings();
+        let fresh = Arc::new(Conversation { id: id.clone(), used: now.into(), state: state.into() });
         table.insert(id, Arc::clone(&fresh));
         (fresh, forget(&mut table, self.most))
+    }
+
+    /// Notes how a later request may name the conversation.
+    pub(super) fn answered(&self, conversation: &Conversation, Continues { client, provider }: Continues) {
+        let mut answers = self.answers.lock().unwrap_or_else(PoisonError::into_inner);
+        if answers.known.len() >= self.most.saturating_mul(4) {
+            answers.before = std::mem::take(&mut answers.known);
+        }
+        let provider = Some(provider).filter(|provider| *provider != client);
+        answers.known.insert(client, Named { conversation: conversation.id.clone(), provider });
+    }
+
+    /// The name under which the provider knows the answer that a request goes on from, where it is another.
+    pub(super) fn provider_name(&self, asked: &Asked) -> Option<String> {
+        self.answer(asked.session.as_deref()?)?.provider
+    }
+
+    fn answer(&self, name: &str) -> Option<Named> {
+        let answers = self.answers.lock().unwrap_or_else(PoisonError::into_inner);
+        answers.known.get(name).or_else(|| answers.before.get(name)).cloned()
     }
 
     /// How many conversations are known.
@@ -193,6 +241,19 @@ impl State {
         self.queued.drain(..).map(append).collect()
     }
 
+    /// Notes a call that goes out.
+    pub(super) fn call(&mut self, call: Call) {
+        if self.calls.len() >= MOST_CALLS {
+            self.calls.pop_front();
+        }
+        self.calls.push_back(call);
+    }
+
+    /// The call with this id, if it went out not long ago.
+    pub(super) fn call_of(&self, id: &str) -> Option<Call> {
+        self.calls.iter().rev().find(|call| !id.is_empty() && call.id == id).cloned()
+    }
+
     /// Notes what became of a user's text.
     pub(super) fn admit(&mut self, hash: u64, changed: Option<String>) {
         if self.admitted.len() >= MOST_SHOWN {
@@ -229,6 +290,21 @@ mod tests {
         assert_ne!(id(None, Some("k"), &["ho"]), first);
         assert_eq!(id(Some("mine"), Some("k"), &["hi"]), "mine");
         assert_eq!(id(Some(""), Some("k"), &["hi"]), first);
+    }
+
+    #[test]
+    fn a_request_may_name_the_answer_that_it_goes_on_from() {
+        let sessions = Sessions::new(100);
+        let begun = sessions.of(None, None, &asked(&["hi"])).0;
+        let continues = Continues { client: "response:1".to_owned(), provider: "response:2".to_owned() };
+        sessions.answered(&begun, continues);
+        let mut later = asked(&["more"]);
+        later.session = Some("response:1".to_owned());
+        assert_eq!(sessions.of(None, None, &later).0.id, begun.id);
+        assert_eq!(sessions.provider_name(&later).as_deref(), Some("response:2"));
+        later.session = Some("response:9".to_owned());
+        assert_eq!(sessions.of(None, None, &later).0.id, "response:9");
+        assert_eq!(sessions.provider_name(&later), None);
     }
 
     #[test]

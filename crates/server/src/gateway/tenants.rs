@@ -3,6 +3,7 @@
 use super::sessions::Sessions;
 use super::upstream::key_of;
 use hookgate_core::dispatch::Dispatcher;
+use hookgate_handlers::watchers::Watchers;
 use http::HeaderMap;
 use sha2::{Digest, Sha256};
 use std::collections::HashMap;
@@ -18,6 +19,8 @@ pub struct Tenant {
     pub agent: Option<String>,
     /// Its hooks.
     pub dispatcher: Arc<Dispatcher>,
+    /// Runs its watching hooks in the background.
+    pub watchers: Watchers,
     pub(super) sessions: Sessions,
     pub(super) at_a_time: Arc<Semaphore>,
 }
@@ -69,9 +72,15 @@ pub(super) enum Unknown {
 impl Tenant {
     /// A tenant with these hooks. `sessions`: how many conversations are remembered; `at_a_time`: how many requests
     /// may run side by side.
-    pub fn new(id: Option<String>, dispatcher: Arc<Dispatcher>, sessions: usize, at_a_time: usize) -> Tenant {
+    pub fn new(
+        id: Option<String>,
+        dispatcher: Arc<Dispatcher>,
+        watchers: Watchers,
+        sessions: usize,
+        at_a_time: usize,
+    ) -> Tenant {
         let at_a_time = Arc::new(Semaphore::new(at_a_time.min(Semaphore::MAX_PERMITS)));
-        Tenant { id, agent: None, dispatcher, sessions: Sessions::new(sessions.max(1)), at_a_time }
+        Tenant { id, agent: None, dispatcher, watchers, sessions: Sessions::new(sessions.max(1)), at_a_time }
     }
 
     /// The same, whose requests all come from this agent.
@@ -152,11 +161,22 @@ pub fn hash_of(key: &str) -> KeyHash {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use hookgate_core::gate::Surroundings;
+    use hookgate_core::record::Memory;
     use hookgate_core::set::HookSet;
+    use hookgate_handlers::clock::TokioTimer;
+    use hookgate_handlers::watchers::Limits;
     use http::HeaderValue;
+    use std::time::Duration;
 
     fn tenant(id: &str) -> Tenant {
-        Tenant::new(Some(id.to_owned()), Arc::new(Dispatcher::new(HookSet::empty())), 10, 10)
+        let around = Surroundings {
+            timer: Arc::new(TokioTimer::new()),
+            recorder: Arc::new(Memory::new(1)),
+            budget: Duration::ZERO,
+        };
+        let dispatcher = Arc::new(Dispatcher::new(HookSet::empty()));
+        Tenant::new(Some(id.to_owned()), dispatcher, Watchers::new(around, Limits::default()), 10, 10)
     }
 
     fn headers(pairs: &[(&'static str, &str)]) -> HeaderMap {

@@ -48,6 +48,7 @@ pub(super) async fn admit(door: &Door, asked: &Asked) -> Admitted {
             return stop;
         }
     }
+    changes.extend(door.tenant.sessions.provider_name(asked).map(RequestChange::From));
     changes.extend(door.conversation.state().take_queued());
     Admitted::Forward(changes)
 }
@@ -134,9 +135,9 @@ fn new_result(door: &Door, asked: &Asked, n: usize, link: u64) -> Option<Admitte
     if !state.show(link) {
         return None;
     }
-    let call = call_of(asked, n, call_id);
-    let name = name.as_deref().or(call.map(|call| call.name.as_str())).unwrap_or_default();
-    let input = call.map_or(Value::Null, |call| arguments(&call.arguments));
+    let call = call_of(asked, n, call_id).cloned().or_else(|| state.call_of(call_id)).unwrap_or_default();
+    let name = name.as_deref().unwrap_or(&call.name);
+    let input = arguments(&call.arguments);
     let mut wishes = door.tool_ran(&mut state, name, &input, output, *is_error);
     if wishes.interrupt.is_none() {
         wishes.join(door.message(&mut state, Role::Tool, output, Origin::Tool));

@@ -49,6 +49,12 @@ impl Weave {
 
     /// Does it. What hookgate itself says waits for [`say`](Weave::say).
     pub(super) async fn settle(&mut self) -> Option<Turn> {
+        let turn = self.work_off().await;
+        self.door.tell_observers();
+        turn
+    }
+
+    async fn work_off(&mut self) -> Option<Turn> {
         if let Some(turn) = self.interrupted() {
             return Some(turn);
         }
@@ -125,7 +131,10 @@ impl Weave {
                 self.exchange.drop_call(channel);
                 self.guard.block(channel, call, block);
             }
-            None => self.guard.allow(channel, changed.map(|value| value.to_string())),
+            None => {
+                self.door.conversation.state().call(call);
+                self.guard.allow(channel, changed.map(|value| value.to_string()));
+            }
         }
     }
 
@@ -163,6 +172,9 @@ impl Weave {
                 Turn::Again(changes) => Turn::More(changes),
                 other => other,
             });
+        }
+        if let Some(continues) = self.exchange.continues() {
+            self.door.tenant.sessions.answered(&self.door.conversation, continues);
         }
         self.guard.close(choice);
         None

@@ -12,11 +12,11 @@ use tokio_postgres::{Client, Error, Statement, Transaction};
 
 const INSERT: &str = "INSERT INTO hookgate_executions(hook_id, hook_label, hook_version, session_id, tenant_id, agent_id, event_id,
              event, tool_name, input_hash, decision, cause, duration_us, dedup, error, refused_fields, tokens, trace_id,
-             created_at, key_id, detail, seq, hash, chain)
-             SELECT u.*, $24 FROM unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::text[], $6::text[],
+             created_at, key_id, detail, seq, hash, times, chain)
+             SELECT u.*, $25 FROM unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::text[], $6::text[],
              $7::text[], $8::text[], $9::text[], $10::bytea[], $11::text[], $12::text[], $13::bigint[], $14::bytea[],
              $15::text[], $16::text[], $17::bigint[], $18::text[], $19::bigint[], $20::text[], $21::bytea[],
-             $22::bigint[], $23::bytea[]) u ON CONFLICT(dedup) DO NOTHING";
+             $22::bigint[], $23::bytea[], $24::bigint[]) u ON CONFLICT(dedup) DO NOTHING";
 
 /// Rows in one statement.
 const AT_ONCE: usize = 1024;
@@ -37,6 +37,7 @@ pub(super) async fn append(
         let transaction = client.transaction().await?;
         if let Some(rows) = append_rows(&transaction, writer, key, &batch.rows, looks).await? {
             let jobs = append_jobs(&transaction, &batch.jobs).await?;
+            super::more::append_traces(&transaction, &batch.traces).await?;
             transaction.commit().await?;
             return Ok(Appended { rows, jobs });
         }
@@ -149,6 +150,7 @@ async fn insert(
                 &column!(|row, _l| row.detail.as_ref().map(|sealed| &*sealed.bytes)),
                 &column!(|_row, link| signed(link.seq)),
                 &column!(|_row, link| link.hash.as_slice()),
+                &column!(|row, _l| (row.times > 1).then_some(signed(row.times))),
                 &chain,
             ],
         )
@@ -200,9 +202,9 @@ async fn append_jobs(transaction: &Transaction<'_>, jobs: &[NewJob<'_>]) -> Resu
     let times: Vec<i64> = jobs.iter().map(|job| job.created_at).collect();
     transaction
         .execute(
-            "INSERT INTO hookgate_outbox(dedup, hook, event_id, created_at, due_at, key_id, payload, state, attempts)
-             SELECT u.a, u.b, u.c, u.d, u.d, u.e, u.f, 0, 0 FROM unnest($1::bytea[], $2::text[], $3::text[],
-             $4::bigint[], $5::text[], $6::bytea[]) u(a, b, c, d, e, f) ON CONFLICT(dedup) DO NOTHING",
+            "INSERT INTO hookgate_outbox(dedup, hook, event_id, created_at, due_at, key_id, payload, origin, state, attempts)
+             SELECT u.a, u.b, u.c, u.d, u.d, u.e, u.f, u.g, 0, 0 FROM unnest($1::bytea[], $2::text[], $3::text[],
+             $4::bigint[], $5::text[], $6::bytea[], $7::text[]) u(a, b, c, d, e, f, g) ON CONFLICT(dedup) DO NOTHING",
             &[
                 &dedups,
                 &texts(|job| job.hook.to_owned()),
@@ -210,6 +212,7 @@ async fn append_jobs(transaction: &Transaction<'_>, jobs: &[NewJob<'_>]) -> Resu
                 &times,
                 &texts(|job| job.payload.key_id.clone().into_owned()),
                 &payloads,
+                &texts(|job| job.origin.to_owned()),
             ],
         )
         .await

@@ -5,17 +5,19 @@
 //! from asynchronous code.
 
 mod append;
+mod more;
 mod outbox;
 mod read;
 mod schema;
 
 use crate::chain::{Anchor, ChainState, Link};
-use crate::database::{Appended, Batch, Database, MarkAnchor, Pruned, See};
+use crate::database::{Appended, Batch, Claimant, Database, MarkAnchor, Pruned, See};
 use crate::error::StoreError;
 use crate::job::{JobFilter, StoredJob};
 use crate::keys::ChainKey;
 use crate::query::{Entry, Filter, Order, Stats};
 use crate::row::{Dedup, Sealed};
+use crate::trace::StoredTrace;
 use std::future::Future;
 use std::time::Duration;
 use tokio::runtime::{Builder, Handle, Runtime};
@@ -245,6 +247,8 @@ impl Database for Postgres {
             pruned.rows = pruned.rows.saturating_add(rows);
             pruned.more |= more;
         }
+        let traces = "DELETE FROM hookgate_filter_traces WHERE created_at < $1";
+        call!(self, |client| client.execute(traces, &[&before]))?;
         Ok(pruned)
     }
 
@@ -266,8 +270,18 @@ impl Database for Postgres {
         call!(self, |client| reseal(client, seals))
     }
 
-    fn claim(&mut self, now: i64, lease_until: i64, limit: usize) -> Result<Vec<StoredJob>, StoreError> {
-        call!(self, |client| outbox::claim(client, now, lease_until, limit))
+    fn claim(
+        &mut self,
+        now: i64,
+        lease_until: i64,
+        limit: usize,
+        who: Claimant<'_>,
+    ) -> Result<Vec<StoredJob>, StoreError> {
+        call!(self, |client| outbox::claim(client, now, lease_until, limit, who))
+    }
+
+    fn free_leases(&mut self, owner: &str) -> Result<u64, StoreError> {
+        call!(self, |client| outbox::free_leases(client, owner))
     }
 
     fn finish_job(&mut self, id: i64, lease: i64, now: i64) -> Result<bool, StoreError> {
@@ -286,8 +300,20 @@ impl Database for Postgres {
         call!(self, |client| outbox::resend(client, id, now))
     }
 
-    fn next_due(&mut self) -> Result<Option<i64>, StoreError> {
-        call!(self, |client| outbox::next_due(client))
+    fn next_due(&mut self, origins: Option<&[String]>) -> Result<Option<i64>, StoreError> {
+        call!(self, |client| outbox::next_due(client, origins))
+    }
+
+    fn traces(&mut self, of: &str, limit: usize) -> Result<Vec<StoredTrace>, StoreError> {
+        call!(self, |client| more::traces(client, of, limit))
+    }
+
+    fn install(&mut self, source: &str, hooks: &[String]) -> Result<Vec<String>, StoreError> {
+        call!(self, |client| more::install(client, source, hooks))
+    }
+
+    fn begin_retention(&mut self, now: i64, each: i64) -> Result<bool, StoreError> {
+        call!(self, |client| more::begin_retention(client, now, each))
     }
 
     fn clean_jobs(&mut self, before: i64) -> Result<u64, StoreError> {

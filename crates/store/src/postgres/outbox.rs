@@ -1,27 +1,34 @@
 //! The outbox's table. Workers step over jobs that others are just claiming.
 
+use crate::database::Claimant;
 use crate::job::{JobFilter, JobState, StoredJob};
 use crate::row::Sealed;
 use tokio_postgres::{Client, Error, Row};
 
-const COLUMNS: &str =
-    "id, hook, event_id, state, attempts, due_at, lease_until, created_at, error, key_id, payload, dedup";
+const COLUMNS: &str = "id, hook, event_id, state, attempts, due_at, lease_until, created_at, error, key_id, payload, dedup, origin";
 
 pub(super) async fn claim(
     client: &Client,
     now: i64,
     lease_until: i64,
     limit: usize,
+    who: Claimant<'_>,
 ) -> Result<Vec<StoredJob>, Error> {
     let claim = format!(
-        "UPDATE hookgate_outbox SET lease_until = $2, attempts = attempts + 1 WHERE id IN (
+        "UPDATE hookgate_outbox SET lease_until = $2, attempts = attempts + 1, owner = $3 WHERE id IN (
          SELECT id FROM hookgate_outbox WHERE state = 0 AND due_at <= $1 AND (lease_until IS NULL OR lease_until <= $1)
-         ORDER BY due_at, id LIMIT {limit} FOR UPDATE SKIP LOCKED) RETURNING {COLUMNS}"
+         AND ($4::text[] IS NULL OR origin = ANY($4)) ORDER BY due_at, id LIMIT {limit} FOR UPDATE SKIP LOCKED) RETURNING {COLUMNS}"
     );
-    let rows = client.query(&claim, &[&now, &lease_until]).await?;
+    let rows = client.query(&claim, &[&now, &lease_until, &who.owner, &who.origins]).await?;
     let mut jobs = rows.iter().map(read).collect::<Result<Vec<_>, _>>()?;
     jobs.sort_by_key(|job| (job.due_at, job.id));
     Ok(jobs)
+}
+
+pub(super) async fn free_leases(client: &Client, owner: &str) -> Result<u64, Error> {
+    let free = "UPDATE hookgate_outbox SET lease_until = NULL
+                WHERE state = 0 AND owner = $1 AND lease_until IS NOT NULL";
+    client.execute(free, &[&owner]).await
 }
 
 pub(super) async fn finish(client: &Client, id: i64, lease: i64, now: i64) -> Result<bool, Error> {
@@ -59,10 +66,11 @@ pub(super) async fn resend(client: &Client, id: Option<i64>, now: i64) -> Result
     client.execute(resend, &[&id, &now]).await
 }
 
-pub(super) async fn next_due(client: &Client) -> Result<Option<i64>, Error> {
+pub(super) async fn next_due(client: &Client, origins: Option<&[String]>) -> Result<Option<i64>, Error> {
     let next =
-        "SELECT min(greatest(due_at, coalesce(lease_until, due_at))) FROM hookgate_outbox WHERE state = 0";
-    client.query_one(next, &[]).await?.try_get(0)
+        "SELECT min(greatest(due_at, coalesce(lease_until, due_at))) FROM hookgate_outbox WHERE state = 0
+         AND ($1::text[] IS NULL OR origin = ANY($1))";
+    client.query_one(next, &[&origins]).await?.try_get(0)
 }
 
 pub(super) async fn clean(client: &Client, before: i64) -> Result<u64, Error> {
@@ -86,5 +94,6 @@ fn read(row: &Row) -> Result<StoredJob, Error> {
         error: row.try_get(8)?,
         payload,
         dedup: super::read::fixed(row.try_get(11)?),
+        origin: row.try_get(12)?,
     })
 }

@@ -8,7 +8,8 @@ use tokio_postgres::{Client, Error};
 
 const COLUMNS: &str = "e.n, c.writer, e.seq, e.hash, e.hook_id, e.hook_label, e.hook_version, e.session_id, e.tenant_id,
     e.agent_id, e.event_id, e.event, e.tool_name, e.input_hash, e.decision, e.cause, e.duration_us, e.dedup, e.error,
-    e.refused_fields, e.tokens, e.trace_id, e.created_at, e.key_id, e.detail";
+    e.refused_fields, e.tokens, e.trace_id, e.created_at, e.key_id, e.detail,
+    e.times";
 const FROM: &str = "FROM hookgate_executions e JOIN hookgate_chains c ON c.n = e.chain";
 
 /// A value of a condition.
@@ -150,6 +151,7 @@ pub(super) fn read_row<T>(
         error: row.try_get(18)?,
         refused_fields: row.try_get::<_, Option<&str>>(19)?.map(Into::into),
         tokens: row.try_get::<_, Option<i64>>(20)?.map(i64::unsigned_abs),
+        times: row.try_get::<_, Option<i64>>(25)?.map_or(1, i64::unsigned_abs),
         trace_id: row.try_get(21)?,
         created_at: row.try_get(22)?,
         detail,

@@ -5,7 +5,7 @@ use crate::error::StoreError;
 use tokio_postgres::Client;
 
 /// Each step takes the schema from the version before it to its own, from version 1 on.
-const STEPS: [&str; 1] = [FIRST];
+const STEPS: [&str; 2] = [FIRST, SECOND];
 /// Processes that begin at once bring the schema up to date one after the other.
 const LOCK: &str = "SELECT pg_advisory_xact_lock(4877390)";
 
@@ -68,6 +68,34 @@ CREATE TABLE hookgate_outbox(
     payload BYTEA
 );
 CREATE INDEX hookgate_outbox_by_due ON hookgate_outbox(state, due_at);
+";
+
+/// Firings of JSON hooks, who works on a job, filter traces, which hooks each folder has, and when retention ran.
+const SECOND: &str = "
+ALTER TABLE hookgate_executions ADD COLUMN times BIGINT;
+DROP VIEW hook_executions;
+CREATE VIEW hook_executions AS SELECT
+    e.n AS id, hook_id, session_id, event, encode(input_hash, 'hex') AS input_hash, decision,
+    duration_us / 1000 AS duration_ms, encode(dedup, 'hex') AS dedup_key, error, detail AS error_detail, created_at,
+    tenant_id, agent_id, cause, hook_label, hook_version, refused_fields, tool_name, trace_id, tokens,
+    coalesce(times, 1) AS times, key_id, event_id, c.writer, e.seq, encode(e.hash, 'hex') AS hash
+FROM hookgate_executions e JOIN hookgate_chains c ON c.n = e.chain;
+ALTER TABLE hookgate_outbox ADD COLUMN origin TEXT NOT NULL DEFAULT '';
+ALTER TABLE hookgate_outbox ADD COLUMN owner TEXT;
+CREATE TABLE hookgate_filter_traces(
+    n BIGSERIAL PRIMARY KEY,
+    event_id TEXT NOT NULL,
+    session_id TEXT NOT NULL,
+    created_at BIGINT NOT NULL,
+    key_id TEXT NOT NULL,
+    payload BYTEA NOT NULL,
+    UNIQUE(event_id, session_id)
+);
+CREATE INDEX hookgate_filter_traces_by_session ON hookgate_filter_traces(session_id);
+CREATE INDEX hookgate_filter_traces_by_time ON hookgate_filter_traces(created_at);
+CREATE TABLE hookgate_installed(source TEXT NOT NULL, hook TEXT NOT NULL, PRIMARY KEY(source, hook));
+CREATE INDEX hookgate_installed_by_hook ON hookgate_installed(hook);
+ALTER TABLE hookgate_schema ADD COLUMN pruned_at BIGINT;
 ";
 
 /// Brings the schema up to date.

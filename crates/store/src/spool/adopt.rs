@@ -64,6 +64,11 @@ fn move_all(
         // if the note is lost, the rows are moved again and change nothing
         segment.put_moved(moved).ok();
     }
+    // the jobs that the dead process had are due again
+    let stem = segment.path.file_stem().unwrap_or_default().to_string_lossy();
+    if let Some((owner, "a" | "b")) = stem.rsplit_once('-') {
+        database.free_leases(owner)?;
+    }
     std::fs::remove_file(&segment.path).map_err(StoreError::file(&segment.path))?;
     if header.syncs && !place.syncs {
         database.sync_each(false)?;

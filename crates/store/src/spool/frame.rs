@@ -4,7 +4,7 @@
 //! |---|---|
 //! | 4 | length of the body |
 //! | 4 | checksum of the body, mixed with the file's generation |
-//! | … | body: kind (1 row, 2 job), then the row or job |
+//! | … | body: kind (1 row, 2 job, 3 filter trace), then what it says |
 //!
 //! A file that is used again gets a new generation, so old frames behind the last new one do not count. What is torn
 //! or damaged is skipped up to the next frame whose checksum is right.
@@ -13,11 +13,13 @@ use crate::database::Batch;
 use crate::error::StoreError;
 use crate::job::NewJob;
 use crate::row::{Framed, LARGEST, Row};
+use crate::trace::NewTrace;
 
 /// Length and checksum.
 pub(crate) const FRAME_HEAD: usize = 8;
 const ROW: u8 = 1;
 const JOB: u8 = 2;
+const TRACE: u8 = 3;
 
 /// A frame as it is handed to a spool; the checksum still lacks the generation.
 #[derive(Debug)]
@@ -32,6 +34,11 @@ impl Frame {
     /// The frame of a job.
     pub(crate) fn of_job(job: &NewJob<'_>) -> Result<Frame, StoreError> {
         Frame::make(JOB, |bytes| job.put(bytes))
+    }
+
+    /// The frame of a filter trace.
+    pub(crate) fn of_trace(trace: &NewTrace<'_>) -> Result<Frame, StoreError> {
+        Frame::make(TRACE, |bytes| trace.put(bytes))
     }
 
     fn make(kind: u8, put: impl FnOnce(&mut Vec<u8>)) -> Result<Frame, StoreError> {
@@ -78,7 +85,7 @@ pub(crate) struct Found<'a> {
 /// Reads up to `most` frames. `last`: nothing comes behind this piece, so a torn frame at its end is dealt with too.
 pub(crate) fn read(piece: &[u8], generation: u64, most: usize, last: bool) -> Found<'_> {
     let mut found = Found::default();
-    while found.batch.rows.len().saturating_add(found.batch.jobs.len()) < most {
+    while found.batch.len() < most {
         match next(piece, found.used, generation) {
             Next::Body(body, end) => {
                 take(body, &mut found);
@@ -154,6 +161,7 @@ fn take<'a>(body: &'a [u8], found: &mut Found<'a>) {
     let read = match body.split_first() {
         Some((&ROW, bytes)) => Framed::read(bytes).map(|row| found.batch.rows.push(row)),
         Some((&JOB, bytes)) => NewJob::read(bytes).map(|job| found.batch.jobs.push(job)),
+        Some((&TRACE, bytes)) => NewTrace::read(bytes).map(|trace| found.batch.traces.push(trace)),
         _ => Err(StoreError::Frame),
     };
     if read.is_err() {
@@ -224,7 +232,7 @@ mod tests {
 
     fn job(number: u8) -> NewJob<'static> {
         let payload = Sealed { key_id: "k".into(), bytes: vec![number; 40].into() };
-        NewJob { dedup: [number; 16], hook: "h", event_id: "e", payload, created_at: 1 }
+        NewJob { dedup: [number; 16], hook: "h", event_id: "e", origin: "o", payload, created_at: 1 }
     }
 
     fn file(generation: u64, numbers: std::ops::Range<u8>) -> Vec<u8> {

@@ -23,6 +23,10 @@ pub(super) const ENOUGH: u64 = 128 << 10;
 /// The pauses after a failure grow from this to that.
 const FIRST_PAUSE: Duration = Duration::from_millis(20);
 const LONGEST_PAUSE: Duration = Duration::from_secs(2);
+/// Retention runs once in this time, whichever process does it, in milliseconds.
+const RETENTION_EACH: i64 = 3_600_000;
+/// How often a process asks whether it is its turn, in milliseconds.
+const ASK_EACH: i64 = 600_000;
 /// How often it looks for what other processes left.
 const ADOPT_EACH: Duration = Duration::from_secs(5);
 
@@ -30,7 +34,12 @@ pub(super) struct Moving {
     pub(super) shared: Arc<Shared>,
     pub(super) place: Arc<Place>,
     /// Told how the first connection went.
-    pub(super) connected: Option<Sender<Result<(), StoreError>>>,
+    connected: Option<Sender<Result<(), StoreError>>>,
+    /// The name of the spool's files: jobs that this process has are leased to it.
+    name: String,
+    /// When retention is looked after next, and the time before which rows are to go, while it is under way.
+    care_at: i64,
+    pruning: Option<i64>,
 }
 
 /// Moves until all is moved and nothing more can come, or the time that was given for that is over.
@@ -47,11 +56,14 @@ pub(super) fn run(mut moving: Moving) {
                 state.health.rows = state.health.rows.saturating_add(found.rows);
                 state.health.damaged = state.health.damaged.saturating_add(found.damaged);
             }
-            moving.step(database)
+            Ok(moving.step(database)? || moving.care(database)?)
         });
         let mut state = moving.shared.state();
         state.health.database = result.as_ref().err().map(ToString::to_string);
-        if state.written_out && (state.waiting() == 0 || state.is_late()) {
+        // also a short process looks after retention once, if the database can be reached
+        let has_cared = moving.place.keep.is_none() || moving.care_at > i64::MIN;
+        let is_done = state.waiting() == 0 && (result.is_err() || (has_cared && state.installs.is_empty()));
+        if state.written_out && (is_done || state.is_late()) {
             break;
         }
         match result {
@@ -67,6 +79,10 @@ pub(super) fn run(mut moving: Moving) {
         }
     }
     if moving.shared.state().waiting() == 0 {
+        if let Some(database) = &mut database {
+            // else they are due again when their time is over
+            database.free_leases(&moving.name).ok();
+        }
         for segment in &moving.shared.segments {
             // a file that stays is moved again and changes nothing
             std::fs::remove_file(&segment.path).ok();
@@ -75,6 +91,56 @@ pub(super) fn run(mut moving: Moving) {
 }
 
 impl Moving {
+    pub(super) fn new(
+        name: &str,
+        shared: &Arc<Shared>,
+        place: &Arc<Place>,
+        connected: Sender<Result<(), StoreError>>,
+    ) -> Moving {
+        Moving {
+            shared: shared.clone(),
+            place: place.clone(),
+            connected: Some(connected),
+            name: name.to_owned(),
+            care_at: i64::MIN,
+            pruning: None,
+        }
+    }
+
+    /// What is done when there is nothing to move: deleted hooks and retention. True if there is more to do.
+    fn care(&mut self, database: &mut dyn Database) -> Result<bool, StoreError> {
+        let installs = std::mem::take(&mut self.shared.state().installs);
+        let mut failed = None;
+        for (source, hooks) in installs {
+            if failed.is_none() {
+                failed = database.install(&source, &hooks).err();
+            }
+            if failed.is_some() {
+                // unless there is a newer word
+                self.shared.state().installs.entry(source).or_insert(hooks);
+            }
+        }
+        if let Some(error) = failed {
+            return Err(error);
+        }
+        self.shared.changed.notify_all();
+        let Some(keep) = self.place.keep else { return Ok(false) };
+        if self.pruning.is_none() {
+            let now = (self.place.clock)();
+            if now < self.care_at {
+                return Ok(false);
+            }
+            self.care_at = now.saturating_add(ASK_EACH);
+            let before = now.saturating_sub(i64::try_from(keep.as_millis()).unwrap_or(i64::MAX));
+            self.pruning = database.begin_retention(now, RETENTION_EACH)?.then_some(before);
+        }
+        let Some(before) = self.pruning else { return Ok(false) };
+        let key = self.place.chain_key();
+        let pruned = database.prune(before, &|writer, anchor| anchor.marked(writer, &key))?;
+        self.pruning = pruned.more.then_some(before);
+        Ok(pruned.more)
+    }
+
     fn connect<'d>(
         &mut self,
         database: &'d mut Option<Box<dyn Database>>,
@@ -138,7 +204,7 @@ impl Moving {
     /// Nothing to do: waits for something, and then a little for more.
     fn rest<'a>(&'a self, mut state: MutexGuard<'a, State>) -> MutexGuard<'a, State> {
         state.hurry = false;
-        if state.waiting() == 0 && !state.written_out {
+        if state.waiting() == 0 && !state.written_out && state.installs.is_empty() {
             state.idle = true;
             state = self.shared.wait(state, ADOPT_EACH);
             state.idle = false;

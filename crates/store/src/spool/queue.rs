@@ -9,7 +9,9 @@ use crate::error::StoreError;
 use crate::files;
 use crate::store::Place;
 use hookgate_core::record::RecordError;
+use std::collections::BTreeMap;
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
@@ -23,6 +25,8 @@ pub(super) struct Ticket {
     pub(super) frame: Frame,
     /// Missing if nobody waits.
     pub(super) ack: Option<Ack>,
+    /// It came when there was no room.
+    pub(super) is_over: bool,
 }
 
 /// What a spool is like.
@@ -38,6 +42,8 @@ pub(crate) struct Limits {
 /// A process's own spool with its two threads.
 #[derive(Debug)]
 pub(crate) struct Spool {
+    /// The name of its files without their end.
+    pub(crate) name: String,
     limits: Limits,
     room: Arc<Semaphore>,
     tickets: Option<mpsc::UnboundedSender<Ticket>>,
@@ -53,6 +59,8 @@ pub(super) struct Shared {
     pub(super) segments: [Segment; 2],
     state: Mutex<State>,
     pub(super) changed: Condvar,
+    /// Bytes of what came when there was no room.
+    pub(super) over: AtomicUsize,
 }
 
 #[derive(Debug)]
@@ -67,6 +75,8 @@ pub(super) struct State {
     pub(super) idle: bool,
     /// Somebody waits until all is moved.
     pub(super) hurry: bool,
+    /// The hooks that sources have now, still to be told to the database.
+    pub(super) installs: BTreeMap<String, Vec<String>>,
     pub(super) health: Health,
 }
 
@@ -86,6 +96,8 @@ pub struct Health {
     pub rows: u64,
     /// Damaged places in spool files that had to be skipped.
     pub damaged: u64,
+    /// Rows, jobs and traces that nobody waited for and that could not be kept.
+    pub missed: u64,
     /// Why the database takes nothing, if it does not.
     pub database: Option<String>,
     /// Why the spool takes nothing, if it does not.
@@ -107,21 +119,27 @@ impl Spool {
             end_by: None,
             idle: false,
             hurry: false,
+            installs: BTreeMap::new(),
             health: Health::default(),
         };
-        let shared = Arc::new(Shared { segments, state: Mutex::new(state), changed: Condvar::new() });
+        let shared = Arc::new(Shared {
+            segments,
+            state: Mutex::new(state),
+            changed: Condvar::new(),
+            over: AtomicUsize::new(0),
+        });
         let (tickets, taken) = mpsc::unbounded_channel();
         let room = Arc::new(Semaphore::new(usize::try_from(limits.queue).unwrap_or(usize::MAX)));
         let writing =
             Writing { shared: shared.clone(), limits: limits.clone(), tickets: taken, room: room.clone() };
         let (connected, first) = std::sync::mpsc::channel();
-        let moving = Moving { shared: shared.clone(), place: place.clone(), connected: Some(connected) };
+        let moving = Moving::new(&name, &shared, place, connected);
         let threads = vec![
             start("hookgate-spool", move || writer::run(writing))?,
             start("hookgate-store", move || mover::run(moving))?,
         ];
         let patience = Duration::from_secs(2);
-        let mut spool = Spool { limits, room, tickets: Some(tickets), shared, threads, patience };
+        let mut spool = Spool { name, limits, room, tickets: Some(tickets), shared, threads, patience };
         // a database that will never do is told at once; one that is slow or down now is not waited for
         match first.recv_timeout(Duration::from_millis(500)) {
             Ok(Err(error @ StoreError::Newer { .. })) => {
@@ -137,10 +155,10 @@ impl Spool {
         let room = self.room.acquire_many(room_of(&frame)).await;
         room.map_err(|_| RecordError(StoreError::Closed.to_string()))?.forget();
         if self.limits.durability == Durability::Relaxed {
-            return self.hand_over(Ticket { frame, ack: None });
+            return self.hand_over(Ticket { frame, ack: None, is_over: false });
         }
         let (ack, kept) = oneshot::channel();
-        self.hand_over(Ticket { frame, ack: Some(ack) })?;
+        self.hand_over(Ticket { frame, ack: Some(ack), is_over: false })?;
         kept.await.unwrap_or_else(|_| Err(RecordError(StoreError::Closed.to_string())))
     }
 
@@ -149,10 +167,40 @@ impl Spool {
         match self.room.try_acquire_many(room_of(&frame)) {
             Ok(room) => {
                 room.forget();
-                self.hand_over(Ticket { frame, ack: None }).is_ok()
+                self.hand_over(Ticket { frame, ack: None, is_over: false }).is_ok()
             }
             Err(_) => false,
         }
+    }
+
+    /// Hands the frame over also when there is no room, up to as much again. What is more is counted as missed.
+    pub(crate) fn put_soon(&self, frame: Frame) {
+        match self.room.try_acquire_many(room_of(&frame)) {
+            Ok(room) => {
+                room.forget();
+                self.hand_over(Ticket { frame, ack: None, is_over: false }).ok();
+            }
+            Err(_) => {
+                let (len, most) = (frame.len(), usize::try_from(self.limits.queue).unwrap_or(usize::MAX));
+                let before = self.shared.over.fetch_add(len, Ordering::Relaxed);
+                let ticket = Ticket { frame, ack: None, is_over: true };
+                if before >= most || self.hand_over(ticket).is_err() {
+                    self.shared.over.fetch_sub(len, Ordering::Relaxed);
+                    self.shared.state().health.missed(1);
+                }
+            }
+        }
+    }
+
+    /// Something could not even be written down.
+    pub(crate) fn missed(&self) {
+        self.shared.state().health.missed(1);
+    }
+
+    /// Tells the database, when it has time, which hooks a source has now.
+    pub(crate) fn install(&self, source: String, hooks: Vec<String>) {
+        self.shared.state().installs.insert(source, hooks);
+        self.shared.changed.notify_all();
     }
 
     fn hand_over(&self, ticket: Ticket) -> Result<(), RecordError> {
@@ -167,7 +215,11 @@ impl Spool {
         let mut state = self.shared.state();
         state.hurry = true;
         self.shared.changed.notify_all();
-        while self.room.available_permits() < all || state.waiting() > 0 {
+        while self.room.available_permits() < all
+            || self.shared.over.load(Ordering::Relaxed) > 0
+            || state.waiting() > 0
+            || !state.installs.is_empty()
+        {
             let left = end.map_or(within, |end| end.saturating_duration_since(Instant::now()));
             if left.is_zero() {
                 let why = state.health.database.clone().or(state.health.spool.clone());
@@ -235,6 +287,12 @@ impl State {
     /// Bytes that are not in the database yet.
     pub(super) fn waiting(&self) -> u64 {
         self.files.iter().fold(0, |sum, file| sum.saturating_add(file.waiting()))
+    }
+}
+
+impl Health {
+    pub(super) fn missed(&mut self, count: u64) {
+        self.missed = self.missed.saturating_add(count);
     }
 }
 

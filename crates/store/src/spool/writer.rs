@@ -6,6 +6,7 @@ use super::segment::{Header, START};
 use hookgate_core::record::RecordError;
 use std::io;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 use tokio::sync::{Semaphore, mpsc};
 
@@ -35,36 +36,34 @@ pub(super) fn run(mut writing: Writing) {
     let mut batch = Vec::new();
     let mut bytes = Vec::new();
     while writing.take(&mut batch) {
-        loop {
-            let written = writing.write(&batch, &mut bytes, &mut ready);
-            writing.shared.state().health.spool = written.as_ref().err().map(ToString::to_string);
-            // a relaxed writer has promised; it keeps what it has until it fits, and takes no more than its bound
-            if written.is_err()
-                && writing.limits.durability == Durability::Relaxed
-                && !writing.tickets.is_closed()
-            {
-                std::thread::sleep(AGAIN);
-                continue;
+        let written = writing.write(&batch, &mut bytes, &mut ready);
+        writing.shared.state().health.spool = written.as_ref().err().map(ToString::to_string);
+        writing.settle(&mut batch, &written);
+        if !batch.is_empty() {
+            // nobody waits for these, so nobody would hear that they are lost: they are tried until the end
+            if writing.tickets.is_closed() && writing.tickets.is_empty() {
+                break;
             }
-            writing.settle(&mut batch, &written);
-            // the gates first; a mover that is at work or gathers comes by itself
-            let state = writing.shared.state();
-            if state.idle || state.waiting() >= super::mover::ENOUGH {
-                writing.shared.changed.notify_all();
-            }
-            break;
+            std::thread::sleep(AGAIN);
+        }
+        // the gates first; a mover that is at work or gathers comes by itself
+        let state = writing.shared.state();
+        if state.idle || state.waiting() >= super::mover::ENOUGH {
+            writing.shared.changed.notify_all();
         }
     }
+    let lost = u64::try_from(batch.len()).unwrap_or(u64::MAX);
+    writing.shared.state().health.missed(lost);
     writing.shared.state().written_out = true;
     writing.shared.changed.notify_all();
 }
 
 impl Writing {
-    /// Takes all that waits; sleeps until there is something. False: it is over.
+    /// Takes all that waits, behind what is to be tried again; sleeps until there is something. False: it is over.
     fn take(&mut self, batch: &mut Vec<Ticket>) -> bool {
         let mut len = 0usize;
         let mut naps = 0;
-        while batch.is_empty() {
+        loop {
             while len < MOST
                 && let Ok(ticket) = self.tickets.try_recv()
             {
@@ -72,7 +71,7 @@ impl Writing {
                 batch.push(ticket);
             }
             if !batch.is_empty() {
-                break;
+                return true;
             }
             if self.limits.durability == Durability::Relaxed && naps < NAPS && !self.tickets.is_closed() {
                 naps = naps.saturating_add(1);
@@ -86,14 +85,7 @@ impl Writing {
                 // what comes with the first one goes with it
                 std::thread::sleep(NAP);
             }
-            while len < MOST
-                && let Ok(ticket) = self.tickets.try_recv()
-            {
-                len = len.saturating_add(ticket.frame.len());
-                batch.push(ticket);
-            }
         }
-        true
     }
 
     /// Writes a batch behind what is there. What fails leaves nothing behind that would be read.
@@ -157,11 +149,20 @@ impl Writing {
         Ok((other, generation, START))
     }
 
-    /// Tells who waits how it went, and gives the room back.
+    /// Tells who waits how it went, and gives the room back. What failed and nobody waits for stays in the batch.
     fn settle(&self, batch: &mut Vec<Ticket>, written: &io::Result<()>) {
         let mut room = 0usize;
+        let mut again = Vec::new();
         for ticket in batch.drain(..) {
-            room = room.saturating_add(ticket.frame.len());
+            if written.is_err() && ticket.ack.is_none() {
+                again.push(ticket);
+                continue;
+            }
+            if ticket.is_over {
+                self.shared.over.fetch_sub(ticket.frame.len(), Ordering::Relaxed);
+            } else {
+                room = room.saturating_add(ticket.frame.len());
+            }
             if let Some(ack) = ticket.ack {
                 let result = written.as_ref().copied().map_err(|why| {
                     RecordError(format!("the record could not be written to the spool: {why}"))
@@ -170,6 +171,7 @@ impl Writing {
                 ack.send(result).ok();
             }
         }
+        *batch = again;
         self.room.add_permits(room);
     }
 }

@@ -40,6 +40,7 @@ pub(super) fn append(
         rows: append_rows(&transaction, cache, writer, key, batch)?,
         jobs: append_jobs(&transaction, &batch.jobs)?,
     };
+    super::more::append_traces(&transaction, &batch.traces)?;
     transaction.commit()?;
     Ok(appended)
 }
@@ -59,8 +60,8 @@ fn append_rows(
     let (mut head, mut number, mut added) = (chain.head, last_number(transaction)?, 0u64);
     let mut insert = transaction.prepare_cached(
         "INSERT INTO executions(n, hook, subject, kind, chain, seq, created_at, duration_us, input_hash, dedup, hash,
-         event_id, error, refused_fields, tokens, trace_id, key_id, detail)
-         VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18)
+         event_id, error, refused_fields, tokens, trace_id, key_id, detail, times)
+         VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19)
          ON CONFLICT(dedup) DO NOTHING",
     )?;
     for framed in &batch.rows {
@@ -86,6 +87,7 @@ fn append_rows(
             row.trace_id,
             row.detail.as_ref().map(|sealed| &*sealed.key_id),
             row.detail.as_ref().map(|sealed| &*sealed.bytes),
+            (row.times > 1).then_some(signed(row.times)),
         ])?;
         // a row that is there already leaves no gap: its place goes to the next one
         if changed > 0 {
@@ -150,13 +152,20 @@ fn append_jobs(transaction: &Transaction<'_>, jobs: &[NewJob<'_>]) -> rusqlite::
         return Ok(added);
     }
     let mut insert = transaction.prepare_cached(
-        "INSERT INTO outbox(dedup, hook, event_id, state, attempts, due_at, created_at, key_id, payload)
-         VALUES(?1, ?2, ?3, 0, 0, ?4, ?4, ?5, ?6) ON CONFLICT(dedup) DO NOTHING",
+        "INSERT INTO outbox(dedup, hook, event_id, state, attempts, due_at, created_at, key_id, payload, origin)
+         VALUES(?1, ?2, ?3, 0, 0, ?4, ?4, ?5, ?6, ?7) ON CONFLICT(dedup) DO NOTHING",
     )?;
     for job in jobs {
         let (key_id, bytes) = (&*job.payload.key_id, &*job.payload.bytes);
-        let changed =
-            insert.execute(params![job.dedup, job.hook, job.event_id, job.created_at, key_id, bytes])?;
+        let changed = insert.execute(params![
+            job.dedup,
+            job.hook,
+            job.event_id,
+            job.created_at,
+            key_id,
+            bytes,
+            job.origin
+        ])?;
         added = added.saturating_add(u64::from(changed > 0));
     }
     Ok(added)
@@ -178,6 +187,7 @@ pub(super) fn prune(
         pruned.rows = pruned.rows.saturating_add(rows);
         pruned.more |= more;
     }
+    transaction.execute("DELETE FROM filter_traces WHERE created_at < ?1", [before])?;
     if pruned.rows > 0 && !pruned.more {
         // what no row names any more goes too: sessions are about people
         transaction.execute_batch(

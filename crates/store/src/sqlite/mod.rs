@@ -7,18 +7,20 @@
 
 mod append;
 mod intern;
+mod more;
 mod outbox;
 mod read;
 mod schema;
 
 use crate::chain::ChainState;
-use crate::database::{Appended, Batch, Database, MarkAnchor, Pruned, See};
+use crate::database::{Appended, Batch, Claimant, Database, MarkAnchor, Pruned, See};
 use crate::error::StoreError;
 use crate::files;
 use crate::job::{JobFilter, StoredJob};
 use crate::keys::ChainKey;
 use crate::query::{Entry, Filter, Order, Stats};
 use crate::row::{Dedup, Sealed};
+use crate::trace::StoredTrace;
 use intern::{Cache, Texts};
 use rusqlite::{Connection, ErrorCode, OpenFlags};
 use std::path::{Path, PathBuf};
@@ -42,6 +44,7 @@ pub struct Sqlite {
     cache: Cache,
     texts: Texts,
     syncs: bool,
+    is_read_only: bool,
 }
 
 impl Sqlite {
@@ -82,11 +85,49 @@ impl Sqlite {
         schema::migrate(&mut connection, &what)?;
         let (path, identity) = (path.to_owned(), files::identity(path));
         let (cache, texts) = (Cache::default(), Texts::default());
-        Ok(Sqlite { path, what, connection, identity, is_stale: false, cache, texts, syncs: false })
+        let (is_stale, is_read_only, syncs) = (false, false, false);
+        Ok(Sqlite { path, what, connection, identity, is_stale, is_read_only, cache, texts, syncs })
+    }
+
+    /// Opens a file to read it. It is locked for nobody and nothing beside it is made: where the logs cannot be used
+    /// because the folder may not be written to, the file is read as it stands. A schema that is not this program's is
+    /// refused: it cannot be brought up to date.
+    pub fn open_read_only(path: &Path) -> Result<Sqlite, StoreError> {
+        let what = format!("audit database {}", path.display());
+        std::fs::File::open(path).map_err(StoreError::file(path))?;
+        let uri = |query: &str| {
+            let name: String = path.to_string_lossy().chars().map(escaped).collect();
+            format!("file:{name}?{query}")
+        };
+        let flags =
+            OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX | OpenFlags::SQLITE_OPEN_URI;
+        let open = |query: &str| -> rusqlite::Result<(Connection, i64)> {
+            let connection = Connection::open_with_flags(uri(query), flags)?;
+            connection.busy_timeout(PATIENCE)?;
+            connection.pragma_update(None, "cache_size", -65_536)?;
+            let version = connection.query_row("PRAGMA user_version", [], |row| row.get(0))?;
+            Ok((connection, version))
+        };
+        let opened = open("mode=ro").or_else(|_| open("mode=ro&immutable=1"));
+        let (connection, found) = opened.map_err(|error| fault(&what, error))?;
+        schema::check(found, &what)?;
+        let (path, identity) = (path.to_owned(), files::identity(path));
+        let (cache, texts) = (Cache::default(), Texts::default());
+        let (is_stale, is_read_only, syncs) = (false, true, false);
+        Ok(Sqlite { path, what, connection, identity, is_stale, is_read_only, cache, texts, syncs })
     }
 
     /// Runs one call; opens the file anew if somebody put another in its place, and moves a damaged one aside.
     fn with<T>(&mut self, mut call: impl FnMut(&mut Sqlite) -> rusqlite::Result<T>) -> Result<T, StoreError> {
+        if self.is_read_only {
+            return call(self).map_err(|error| match error.sqlite_error_code() {
+                Some(ErrorCode::ReadOnly) => StoreError::Refused(format!(
+                    "{} was opened to be read only; nothing was changed",
+                    self.what
+                )),
+                _ => fault(&self.what, error),
+            });
+        }
         if self.is_stale || files::identity(&self.path) != self.identity {
             self.reopen()?;
         }
@@ -120,6 +161,14 @@ impl Sqlite {
         let syncs = self.syncs;
         *self = Sqlite::open(&self.path)?;
         self.sync_each(syncs)
+    }
+}
+
+/// A character of a path as it stands in an address.
+fn escaped(c: char) -> String {
+    match c {
+        '%' | '?' | '#' => format!("%{:02x}", u32::from(c)),
+        c => c.to_string(),
     }
 }
 
@@ -256,8 +305,18 @@ impl Database for Sqlite {
         self.with(|this| append::reseal(&mut this.connection, seals))
     }
 
-    fn claim(&mut self, now: i64, lease_until: i64, limit: usize) -> Result<Vec<StoredJob>, StoreError> {
-        self.with(|this| outbox::claim(&mut this.connection, now, lease_until, limit))
+    fn claim(
+        &mut self,
+        now: i64,
+        lease_until: i64,
+        limit: usize,
+        who: Claimant<'_>,
+    ) -> Result<Vec<StoredJob>, StoreError> {
+        self.with(|this| outbox::claim(&mut this.connection, now, lease_until, limit, who))
+    }
+
+    fn free_leases(&mut self, owner: &str) -> Result<u64, StoreError> {
+        self.with(|this| outbox::free_leases(&this.connection, owner))
     }
 
     fn finish_job(&mut self, id: i64, lease: i64, now: i64) -> Result<bool, StoreError> {
@@ -276,12 +335,24 @@ impl Database for Sqlite {
         self.with(|this| outbox::resend(&this.connection, id, now))
     }
 
-    fn next_due(&mut self) -> Result<Option<i64>, StoreError> {
-        self.with(|this| outbox::next_due(&this.connection))
+    fn next_due(&mut self, origins: Option<&[String]>) -> Result<Option<i64>, StoreError> {
+        self.with(|this| outbox::next_due(&this.connection, origins))
     }
 
     fn clean_jobs(&mut self, before: i64) -> Result<u64, StoreError> {
         self.with(|this| outbox::clean(&this.connection, before))
+    }
+
+    fn traces(&mut self, of: &str, limit: usize) -> Result<Vec<StoredTrace>, StoreError> {
+        self.with(|this| more::traces(&this.connection, of, limit))
+    }
+
+    fn install(&mut self, source: &str, hooks: &[String]) -> Result<Vec<String>, StoreError> {
+        self.with(|this| more::install(&mut this.connection, source, hooks))
+    }
+
+    fn begin_retention(&mut self, now: i64, each: i64) -> Result<bool, StoreError> {
+        self.with(|this| more::begin_retention(&this.connection, now, each))
     }
 
     fn tidy(&mut self) -> Result<(), StoreError> {

@@ -1,31 +1,48 @@
 //! The outbox's table. A lease is a time: whoever finishes a job shows the one that was given out.
 
+use crate::database::Claimant;
 use crate::job::{JobFilter, JobState, StoredJob};
 use crate::row::Sealed;
 use rusqlite::{Connection, Row, TransactionBehavior, params};
 
-const COLUMNS: &str =
-    "id, hook, event_id, state, attempts, due_at, lease_until, created_at, error, key_id, payload, dedup";
+const COLUMNS: &str = "id, hook, event_id, state, attempts, due_at, lease_until, created_at, error, key_id, payload, dedup, origin";
 
 pub(super) fn claim(
     connection: &mut Connection,
     now: i64,
     lease_until: i64,
     limit: usize,
+    who: Claimant<'_>,
 ) -> rusqlite::Result<Vec<StoredJob>> {
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
     let mut jobs: Vec<StoredJob> = {
         let mut claim = transaction.prepare_cached(&format!(
-            "UPDATE outbox SET lease_until = ?2, attempts = attempts + 1 WHERE id IN (
+            "UPDATE outbox SET lease_until = ?2, attempts = attempts + 1, owner = ?4 WHERE id IN (
              SELECT id FROM outbox WHERE state = 0 AND due_at <= ?1 AND (lease_until IS NULL OR lease_until <= ?1)
+             AND (?5 IS NULL OR origin IN (SELECT value FROM json_each(?5)))
              ORDER BY due_at, id LIMIT ?3) RETURNING {COLUMNS}"
         ))?;
         let limit = i64::try_from(limit).unwrap_or(i64::MAX);
-        claim.query_map(params![now, lease_until, limit], read)?.collect::<Result<_, _>>()?
+        let origins = who.origins.map(list_of);
+        claim
+            .query_map(params![now, lease_until, limit, who.owner, origins], read)?
+            .collect::<Result<_, _>>()?
     };
     transaction.commit()?;
     jobs.sort_by_key(|job| (job.due_at, job.id));
     Ok(jobs)
+}
+
+pub(super) fn free_leases(connection: &Connection, owner: &str) -> rusqlite::Result<u64> {
+    let mut free = connection.prepare_cached(
+        "UPDATE outbox SET lease_until = NULL WHERE state = 0 AND owner = ?1 AND lease_until IS NOT NULL",
+    )?;
+    Ok(u64::try_from(free.execute([owner])?).unwrap_or(u64::MAX))
+}
+
+/// Names as a JSON list, which SQLite can look into.
+fn list_of(names: &[String]) -> String {
+    serde_json::Value::from(names).to_string()
 }
 
 pub(super) fn finish(connection: &Connection, id: i64, lease: i64, now: i64) -> rusqlite::Result<bool> {
@@ -71,11 +88,12 @@ pub(super) fn resend(connection: &Connection, id: Option<i64>, now: i64) -> rusq
     Ok(u64::try_from(changed).unwrap_or(u64::MAX))
 }
 
-pub(super) fn next_due(connection: &Connection) -> rusqlite::Result<Option<i64>> {
+pub(super) fn next_due(connection: &Connection, origins: Option<&[String]>) -> rusqlite::Result<Option<i64>> {
     let mut next = connection.prepare_cached(
-        "SELECT min(max(due_at, coalesce(lease_until, due_at))) FROM outbox WHERE state = 0",
+        "SELECT min(max(due_at, coalesce(lease_until, due_at))) FROM outbox WHERE state = 0
+         AND (?1 IS NULL OR origin IN (SELECT value FROM json_each(?1)))",
     )?;
-    next.query_row([], |row| row.get(0))
+    next.query_row([origins.map(list_of)], |row| row.get(0))
 }
 
 pub(super) fn clean(connection: &Connection, before: i64) -> rusqlite::Result<u64> {
@@ -100,5 +118,6 @@ fn read(row: &Row<'_>) -> rusqlite::Result<StoredJob> {
         error: row.get(8)?,
         payload,
         dedup: row.get(11)?,
+        origin: row.get(12)?,
     })
 }

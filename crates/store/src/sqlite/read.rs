@@ -15,7 +15,7 @@ use rusqlite::{Connection, OptionalExtension, params_from_iter};
 use std::collections::{BTreeSet, HashMap};
 
 const COLUMNS: &str = "e.n, e.chain, e.seq, e.hash, e.hook, e.subject, e.kind, e.created_at, e.duration_us,
-    e.input_hash, e.dedup, e.event_id, e.error, e.refused_fields, e.tokens, e.trace_id, e.key_id, e.detail";
+    e.input_hash, e.dedup, e.event_id, e.error, e.refused_fields, e.tokens, e.trace_id, e.key_id, e.detail, e.times";
 
 /// A condition over `executions e` with its values.
 struct Where {
@@ -204,6 +204,7 @@ fn read_row<T>(
         error: text(row, 12)?,
         refused_fields: text(row, 13)?.map(Into::into),
         tokens: row.get::<_, Option<i64>>(14)?.map(i64::unsigned_abs),
+        times: row.get::<_, Option<i64>>(18)?.map_or(1, i64::unsigned_abs),
         trace_id: text(row, 15)?,
         created_at: row.get(7)?,
         detail,

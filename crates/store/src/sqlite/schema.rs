@@ -7,7 +7,7 @@ use crate::error::StoreError;
 use rusqlite::{Connection, TransactionBehavior};
 
 /// Each step takes the schema from the version before it to its own, from version 1 on.
-const STEPS: [&str; 1] = [FIRST];
+const STEPS: [&str; 2] = [FIRST, SECOND];
 
 const FIRST: &str = "
 CREATE TABLE hooks(
@@ -80,6 +80,51 @@ CREATE TABLE outbox(
 ) STRICT;
 CREATE INDEX outbox_by_due ON outbox(state, due_at);
 ";
+
+/// Firings of JSON hooks, who works on a job, filter traces, which hooks each folder has, and when retention ran.
+const SECOND: &str = "
+ALTER TABLE executions ADD COLUMN times INTEGER;    -- NULL stands for one
+DROP VIEW hook_executions;
+CREATE VIEW hook_executions AS SELECT
+    e.n AS id, h.hook_id, s.session_id, k.event, lower(hex(e.input_hash)) AS input_hash, k.decision,
+    e.duration_us / 1000 AS duration_ms, lower(hex(e.dedup)) AS dedup_key, e.error, e.detail AS error_detail,
+    e.created_at, s.tenant_id, s.agent_id, k.cause, h.label AS hook_label, h.version AS hook_version,
+    e.refused_fields, k.tool_name, e.trace_id, e.tokens, coalesce(e.times, 1) AS times, e.key_id, e.event_id, c.writer,
+    e.seq, lower(hex(e.hash)) AS hash
+FROM executions e JOIN hooks h ON h.n = e.hook JOIN subjects s ON s.n = e.subject JOIN kinds k ON k.n = e.kind
+    JOIN chains c ON c.n = e.chain;
+ALTER TABLE outbox ADD COLUMN origin TEXT NOT NULL DEFAULT '';
+ALTER TABLE outbox ADD COLUMN owner TEXT;
+CREATE TABLE filter_traces(
+    n INTEGER PRIMARY KEY,
+    event_id TEXT NOT NULL,
+    session_id TEXT NOT NULL,
+    created_at INTEGER NOT NULL,
+    key_id TEXT NOT NULL,
+    payload BLOB NOT NULL,
+    UNIQUE(event_id, session_id)
+) STRICT;
+CREATE INDEX filter_traces_by_session ON filter_traces(session_id);
+CREATE INDEX filter_traces_by_time ON filter_traces(created_at);
+CREATE TABLE installed(source TEXT NOT NULL, hook TEXT NOT NULL, PRIMARY KEY(source, hook)) STRICT, WITHOUT ROWID;
+CREATE INDEX installed_by_hook ON installed(hook);
+ALTER TABLE state ADD COLUMN pruned_at INTEGER;
+";
+
+/// Whether a schema that cannot be changed is this program's.
+pub(super) fn check(found: i64, what: &str) -> Result<(), StoreError> {
+    let known = i64::try_from(STEPS.len()).unwrap_or(i64::MAX);
+    if found > known {
+        return Err(StoreError::Newer { what: what.to_owned(), found, known });
+    }
+    if found < known {
+        return Err(StoreError::Refused(format!(
+            "{what} has schema version {found} and may not be changed; this program reads version {known}, so let it open \
+             a copy that it may write to"
+        )));
+    }
+    Ok(())
+}
 
 /// Brings the schema up to date. Several processes may do so at once.
 pub(super) fn migrate(connection: &mut Connection, what: &str) -> Result<(), StoreError> {

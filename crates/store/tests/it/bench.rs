@@ -53,6 +53,7 @@ pub(crate) fn record(hook: &str, event_id: &str) -> Record {
         error_detail: None,
         refused_fields: Vec::new(),
         tokens: None,
+        times: 1,
         trace_id: None,
     }
 }

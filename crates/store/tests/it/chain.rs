@@ -51,6 +51,7 @@ fn each_change_is_found_at_its_row() {
     for keyed in [true, false] {
         for (sql, kind, seq) in [
             ("UPDATE executions SET duration_us = 1 WHERE seq = 3", FaultKind::Changed, 3),
+            ("UPDATE executions SET times = 9 WHERE seq = 3", FaultKind::Changed, 3),
             ("UPDATE executions SET error = NULL WHERE seq = 4", FaultKind::Changed, 4),
             ("UPDATE executions SET event_id = 'e-0' WHERE seq = 10", FaultKind::Changed, 10),
             ("UPDATE executions SET hash = zeroblob(32) WHERE seq = 3", FaultKind::Changed, 3),
@@ -79,13 +80,13 @@ fn each_change_is_found_at_its_row() {
             // a row that was never written
             (
                 "INSERT INTO executions SELECT 100, hook, subject, kind, chain, 5, created_at, duration_us, input_hash,
-                 zeroblob(16), hash, 'x', error, refused_fields, tokens, trace_id, key_id, detail FROM executions WHERE seq = 5",
+                 zeroblob(16), hash, 'x', error, refused_fields, tokens, trace_id, key_id, detail, times FROM executions WHERE seq = 5",
                 FaultKind::Misplaced,
                 5,
             ),
             (
                 "INSERT INTO executions SELECT 100, hook, subject, kind, chain, 11, created_at, duration_us, input_hash,
-                 zeroblob(16), hash, 'x', error, refused_fields, tokens, trace_id, key_id, detail FROM executions WHERE seq = 5",
+                 zeroblob(16), hash, 'x', error, refused_fields, tokens, trace_id, key_id, detail, times FROM executions WHERE seq = 5",
                 FaultKind::Changed,
                 11,
             ),
@@ -170,7 +171,8 @@ fn the_view_has_the_columns_that_others_know() {
     assert_eq!(
         columns,
         "id hook_id session_id event input_hash decision duration_ms dedup_key error error_detail created_at tenant_id \
-         agent_id cause hook_label hook_version refused_fields tool_name trace_id tokens key_id event_id writer seq hash"
+         agent_id cause hook_label hook_version refused_fields tool_name trace_id tokens times key_id event_id writer \
+         seq hash"
     );
     let mut audit = Audit::open(&options).unwrap();
     let entry = audit.list(&Filter::default(), Order::OldestFirst, None, 1).unwrap().remove(0);

@@ -1,7 +1,8 @@
 //! What every database of a store does, whichever it is.
 
 use crate::bench::{Hand, LONG, failed, options, record, wait};
-use hookgate_core::record::Record;
+use hookgate_core::explain::{FilterTrace, FilteredBy, FilteredOut, Looked};
+use hookgate_core::record::{Record, Recorder};
 use hookgate_core::verdict::Decision;
 use hookgate_store::audit::Audit;
 use hookgate_store::database::Database;
@@ -57,7 +58,7 @@ impl Subject {
 /// The whole suite. Each part gets a new and empty store.
 pub(crate) fn run(fresh: impl Fn() -> Subject) {
     type Part = fn(&Subject);
-    let parts: [(&str, Part); 9] = [
+    let parts: [(&str, Part); 13] = [
         ("a row comes back as it was", a_row_comes_back),
         ("twice is once", twice_is_once),
         ("filters", filters),
@@ -67,6 +68,10 @@ pub(crate) fn run(fresh: impl Fn() -> Subject) {
         ("retention", retention),
         ("new keys", new_keys),
         ("jobs", jobs),
+        ("whose jobs", whose_jobs),
+        ("filter traces", filter_traces),
+        ("hooks that are gone", hooks_that_are_gone),
+        ("retention by itself", retention_by_itself),
     ];
     for (name, part) in parts {
         println!("contract: {name}");
@@ -80,6 +85,7 @@ fn a_row_comes_back(subject: &Subject) {
         refused_fields: vec!["toolInput.a".into(), "\"quoted\"".into()],
         tokens: Some(42),
         trace_id: Some("t-1".into()),
+        times: 3,
         ..failed("h", "e-1", "the whole story with 中")
     };
     let bare = Record { tenant_id: None, tool_name: None, ..record("h", "e-2") };
@@ -95,7 +101,7 @@ fn a_row_comes_back(subject: &Subject) {
         "cause": "error", "duration_ms": 1, "duration_us": 1500, "dedup_key": shown.dedup_key,
         "error": "it failed", "error_detail": "the whole story with 中",
         "key_id": subject.options.keys.as_ref().unwrap().newest(),
-        "refused_fields": ["toolInput.a", "\"quoted\""], "tokens": 42, "trace_id": "t-1",
+        "refused_fields": ["toolInput.a", "\"quoted\""], "tokens": 42, "times": 3, "trace_id": "t-1",
         "created_at": 1_000_000, "writer": shown.writer, "seq": 1, "hash": shown.hash,
     });
     assert_eq!(serde_json::to_value(&shown).unwrap(), expected);
@@ -257,6 +263,7 @@ fn jobs(subject: &Subject) {
     let job = |event: &str| Job {
         hook: "h".into(),
         event_id: event.into(),
+        origin: "there".into(),
         facts: format!("{{\"e\":\"{event}\"}}"),
     };
     subject.enqueue(&[job("e-1"), job("e-2"), job("e-1")]);
@@ -305,6 +312,130 @@ fn jobs(subject: &Subject) {
     assert_eq!(one.list(JobFilter::default(), 10).unwrap(), []);
 }
 
+fn whose_jobs(subject: &Subject) {
+    let job = |event: &str, origin: &str| Job {
+        hook: "h".into(),
+        event_id: event.into(),
+        origin: origin.into(),
+        facts: "{}".into(),
+    };
+    let store = Store::open(&subject.options).unwrap();
+    for (event, origin) in [("e-1", "/a"), ("e-2", "/b"), ("e-3", "/a")] {
+        wait(store.enqueue(&job(event, origin))).unwrap();
+    }
+    store.flush(LONG).unwrap();
+    let events = |claimed: Vec<hookgate_store::outbox::Claimed>| -> Vec<String> {
+        claimed.into_iter().map(|claimed| claimed.job.event_id).collect()
+    };
+    let mut of_b = subject.outbox(Retry::default()).only_from(vec!["/b".into(), "/c'\"".into()]);
+    let mut of_a = subject.outbox(Retry::default()).only_from(vec!["/a".into()]).of_store(&store);
+    assert_eq!(subject.outbox(Retry::default()).only_from(Vec::new()).next_due().unwrap(), None);
+    assert_eq!(events(of_a.claim(10).unwrap()), ["e-1", "e-3"]);
+    assert_eq!(events(of_b.claim(10).unwrap()), ["e-2"]);
+    assert!(of_a.claim(10).unwrap().is_empty());
+    // the end of a process gives its own back, and no one else's
+    assert_eq!(of_a.give_back().unwrap(), 2);
+    let again = of_a.claim(1).unwrap().remove(0);
+    assert_eq!((again.job.origin.as_str(), again.attempt), ("/a", 2));
+    drop(store);
+    assert_eq!(events(of_a.claim(10).unwrap()), ["e-1", "e-3"], "the store's end gives back what was left");
+    // what ends whoever begins it is not begun for ever
+    let few = Retry { attempts: 1, ..Retry::default() };
+    let mut last = subject.outbox(few);
+    of_b.give_back().unwrap();
+    assert!(last.claim(10).unwrap().is_empty());
+    let dead = last.list(JobFilter { state: Some(JobState::Dead) }, 10).unwrap();
+    assert_eq!(dead[0].error.as_deref(), Some("it was begun 1 times and never ended"));
+}
+
+fn filter_traces(subject: &Subject) {
+    let trace = |event: &str, session: &str| FilterTrace {
+        event_id: event.into(),
+        session_id: session.into(),
+        event: "pre_tool_use".into(),
+        tool_name: Some("exec".into()),
+        looked: vec![Looked {
+            hook: "label".into(),
+            key: "h".into(),
+            out: Some(FilteredOut {
+                by: FilteredBy::IfExpr,
+                wanted: "a == b".into(),
+                found: "a = \"my-secret-value\"".into(),
+            }),
+        }],
+    };
+    let keep = |traces: &[FilterTrace]| {
+        let store = Store::open(&subject.options).unwrap();
+        traces.iter().for_each(|trace| store.trace(trace));
+        store.flush(LONG).unwrap();
+    };
+    keep(&[trace("e-1", "s-1"), trace("e-2", "s-1"), trace("e-3", "s-2"), trace("e-1", "s-1")]);
+    let found = |of: &str, limit| subject.audit().traces(of, limit).unwrap();
+    assert_eq!(found("s-1", 10), (vec![trace("e-1", "s-1"), trace("e-2", "s-1")], 0));
+    assert_eq!(found("e-3", 10), (vec![trace("e-3", "s-2")], 0));
+    assert_eq!(found("s-1", 1), (vec![trace("e-2", "s-1")], 0));
+    assert_eq!(found("nobody", 10), (vec![], 0));
+    let keyless = Options { keys: None, ..subject.options.clone() };
+    assert_eq!(Audit::open(&keyless).unwrap().traces("s-1", 10).unwrap(), (vec![], 2));
+    subject.hand.set(2_000_000);
+    keep(&[trace("e-4", "s-1")]);
+    subject.audit().prune(1_500_000).unwrap();
+    assert_eq!(found("s-1", 10), (vec![trace("e-4", "s-1")], 0));
+}
+
+fn hooks_that_are_gone(subject: &Subject) {
+    subject.keep(["a", "b", "c"].map(|hook| record(hook, "e-1")));
+    let store = Store::open(&subject.options).unwrap();
+    let load = |source: &str, hooks: &[&str]| {
+        store.installed(source, hooks.iter().map(|hook| (*hook).to_owned()).collect());
+        store.flush(LONG).unwrap();
+        let rows = subject.list(&Filter::default());
+        rows.iter().map(|row| row.hook_id.as_deref().unwrap_or("-").to_owned()).collect::<String>()
+    };
+    assert_eq!(load("/one", &["a", "b"]), "abc", "what a source never had is not its to delete");
+    assert_eq!(load("/two", &["b"]), "abc");
+    assert_eq!(load("/one", &["a"]), "abc", "another source still has it");
+    assert_eq!(load("/two", &[]), "a-c");
+    assert_eq!(load("/one", &["a"]), "a-c");
+    assert_eq!(load("/one", &[]), "--c");
+    // it comes back: new rows have it again
+    crate::bench::wait(store.record(record("a", "e-2"))).unwrap();
+    assert_eq!(load("/one", &["a"]), "--ca");
+    let rows = subject.list(&Filter::default());
+    assert!(rows.iter().all(|row| row.hook_label.starts_with("label of ")));
+    assert_eq!(subject.audit().verify().unwrap().fault, None);
+}
+
+fn retention_by_itself(subject: &Subject) {
+    const HOUR: i64 = 3_600_000;
+    let day = Duration::from_secs(86_400);
+    let kept = || subject.list(&Filter::default()).len();
+    let run = |keep| {
+        let store = Store::open(&Options { keep, ..subject.options.clone() }).unwrap();
+        // it is looked after when nothing is left to move: a row that goes in tells that it was
+        wait(store.record(record("h", &format!("at {}", (subject.options.clock)())))).unwrap();
+        drop(store);
+    };
+    let start = 1_000_000_000;
+    subject.hand.set(start);
+    run(None);
+    subject.hand.set(start + 25 * HOUR);
+    run(None);
+    assert_eq!(kept(), 2, "nobody asked for it");
+    subject.hand.set(start + 25 * HOUR + 1);
+    run(Some(day));
+    assert_eq!(kept(), 2, "the oldest is gone, and there is a new one");
+    // within the hour nobody does it again
+    subject.hand.set(start + 25 * HOUR + 2);
+    run(Some(Duration::from_millis(1)));
+    assert_eq!(kept(), 3);
+    subject.hand.set(start + 26 * HOUR + 2);
+    run(Some(Duration::from_secs(60)));
+    assert_eq!(kept(), 1);
+    let verified = subject.audit().verify().unwrap();
+    assert_eq!((verified.rows, verified.fault), (1, None));
+}
+
 #[test]
 fn sqlite_keeps_the_contract() {
     run(|| Subject::new(None));
@@ -326,11 +457,12 @@ mod one_memory {
     use super::OneMemory;
     use hookgate_store::StoreError;
     use hookgate_store::chain::ChainState;
-    use hookgate_store::database::{Appended, Batch, Database, MarkAnchor, Pruned, See};
+    use hookgate_store::database::{Appended, Batch, Claimant, Database, MarkAnchor, Pruned, See};
     use hookgate_store::job::{JobFilter, StoredJob};
     use hookgate_store::keys::ChainKey;
     use hookgate_store::query::{Entry, Filter, Order, Stats};
     use hookgate_store::row::{Dedup, Sealed};
+    use hookgate_store::trace::StoredTrace;
 
     type Result<T> = std::result::Result<T, StoreError>;
 
@@ -355,12 +487,16 @@ mod one_memory {
         fn sealed_by_others(&mut self, key: &str, after: i64, limit: usize)
             -> Result<Vec<(i64, Dedup, Sealed<'static>)>>;
         fn reseal(&mut self, seals: &[(i64, Sealed<'static>)]) -> Result<()>;
-        fn claim(&mut self, now: i64, lease_until: i64, limit: usize) -> Result<Vec<StoredJob>>;
+        fn claim(&mut self, now: i64, lease_until: i64, limit: usize, who: Claimant<'_>) -> Result<Vec<StoredJob>>;
+        fn free_leases(&mut self, owner: &str) -> Result<u64>;
+        fn traces(&mut self, of: &str, limit: usize) -> Result<Vec<StoredTrace>>;
+        fn install(&mut self, source: &str, hooks: &[String]) -> Result<Vec<String>>;
+        fn begin_retention(&mut self, now: i64, each: i64) -> Result<bool>;
         fn finish_job(&mut self, id: i64, lease: i64, now: i64) -> Result<bool>;
         fn fail_job(&mut self, id: i64, lease: i64, due: Option<i64>, error: &str) -> Result<bool>;
         fn jobs(&mut self, filter: JobFilter, limit: usize) -> Result<Vec<StoredJob>>;
         fn resend(&mut self, id: Option<i64>, now: i64) -> Result<u64>;
-        fn next_due(&mut self) -> Result<Option<i64>>;
+        fn next_due(&mut self, origins: Option<&[String]>) -> Result<Option<i64>>;
         fn clean_jobs(&mut self, before: i64) -> Result<u64>;
     }
 }

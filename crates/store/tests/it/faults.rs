@@ -4,6 +4,7 @@ use crate::bench::{LONG, event_ids, keep, options, record, wait};
 use hookgate_core::record::Recorder;
 use hookgate_store::StoreError;
 use hookgate_store::audit::Audit;
+use hookgate_store::query::{Filter, Order};
 use hookgate_store::store::{Options, Store};
 use hookgate_store::verify::FaultKind;
 use std::os::unix::fs::FileExt;
@@ -97,10 +98,38 @@ fn a_newer_schema_is_refused_in_words() {
     for error in [Store::open(&options).unwrap_err(), Audit::open(&options).unwrap_err()] {
         assert!(matches!(error, StoreError::Newer { found: 99, .. }), "{error}");
         let text = error.to_string();
-        assert!(text.contains("schema version 99, and this program knows versions up to 1"), "{text}");
+        assert!(text.contains("schema version 99, and this program knows versions up to 2"), "{text}");
     }
     // a one-shot process keeps its record for whoever knows the schema
     wait(Store::spool_only(&options).unwrap().record(record("h", "e-2"))).unwrap();
-    connection.pragma_update(None, "user_version", 1).unwrap();
+    connection.pragma_update(None, "user_version", 2).unwrap();
     assert_eq!(event_ids(&options), ["e-1", "e-2"]);
+}
+
+/// A copy that nobody may write to, as it is given to somebody who shall look at it.
+#[test]
+fn a_trail_that_may_only_be_read_is_read() {
+    let dir = tempfile::tempdir().unwrap();
+    let options = options(dir.path());
+    keep(&options, [record("h", "e-1"), record("h", "e-2")]);
+    let before = std::fs::read_dir(dir.path()).unwrap().count();
+    let mut audit = Audit::open_read_only(&options).unwrap();
+    assert!(audit.found().is_read_only);
+    assert_eq!(audit.list(&Filter::default(), Order::OldestFirst, None, 9).unwrap().len(), 2);
+    assert_eq!(audit.verify().unwrap().fault, None);
+    assert_eq!(audit.export(&Filter::default()).count(), 2);
+    for error in [audit.prune(i64::MAX).unwrap_err(), audit.forget_hook("h").unwrap_err()] {
+        assert!(error.to_string().contains("was opened to be read only; nothing was changed"), "{error}");
+    }
+    drop(audit);
+    assert!(std::fs::read_dir(dir.path()).unwrap().count() <= before + 2, "only SQLite's own logs");
+    // without its logs, in a folder with an odd name
+    let copy = dir.path().join("a #1? copy%");
+    std::fs::create_dir(&copy).unwrap();
+    std::fs::copy(options.database_file(), copy.join("audit.db")).unwrap();
+    let copied = Options { keys: None, ..Options::new(&copy) };
+    let mut audit = Audit::open_read_only(&copied).unwrap();
+    assert_eq!(audit.list(&Filter::default(), Order::OldestFirst, None, 9).unwrap().len(), 2);
+    let error = Audit::open_read_only(&Options::new(dir.path().join("nowhere"))).unwrap_err();
+    assert!(error.to_string().contains("No such file"), "{error}");
 }

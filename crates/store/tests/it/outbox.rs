@@ -9,7 +9,7 @@ use std::sync::Mutex;
 use std::time::Duration;
 
 fn job(number: usize) -> Job {
-    Job { hook: "h".into(), event_id: format!("e-{number}"), facts: "{}".into() }
+    Job { hook: "h".into(), event_id: format!("e-{number}"), origin: String::new(), facts: "{}".into() }
 }
 
 #[test]

@@ -109,7 +109,12 @@ fn workers_step_over_each_others_jobs() {
     let options = on(&server.fresh(), dir.path());
     let store = Store::open(&options).unwrap();
     for number in 0..200 {
-        let job = Job { hook: "h".into(), event_id: format!("e-{number}"), facts: "{}".into() };
+        let job = Job {
+            hook: "h".into(),
+            event_id: format!("e-{number}"),
+            origin: String::new(),
+            facts: "{}".into(),
+        };
         assert!(store.try_enqueue(&job));
     }
     store.flush(LONG).unwrap();
@@ -142,7 +147,7 @@ fn a_newer_schema_is_refused_and_the_view_is_there() {
     keep(&options, [record("h", "e-1")]);
     let view = "SELECT id, hook_id, session_id, event, input_hash, decision, duration_ms, dedup_key, error, error_detail,
                 created_at, tenant_id, agent_id, cause, hook_label, hook_version, refused_fields, tool_name, trace_id,
-                tokens, key_id, event_id, writer, seq, hash FROM hook_executions";
+                tokens, times, key_id, event_id, writer, seq, hash FROM hook_executions";
     execute(&connection, view).unwrap();
     execute(&connection, "UPDATE hookgate_schema SET version = 99").unwrap();
     let error = Store::open(&options).unwrap_err();

@@ -38,7 +38,7 @@ fn no_secret_is_in_any_file() {
     let options = options(&home);
     let detail = format!("failed on the input: Authorization: token {SECRET}");
     let facts = format!("{{\"toolInput\":\"the input {SECRET}\"}}");
-    let job = Job { hook: "h".into(), event_id: "e-1".into(), facts };
+    let job = Job { hook: "h".into(), event_id: "e-1".into(), origin: String::new(), facts };
     let one_shot = Store::spool_only(&options).unwrap();
     wait(one_shot.record(failed("h", "e-0", &detail))).unwrap();
     one_shot.enqueue(&job).unwrap();

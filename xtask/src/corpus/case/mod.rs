@@ -1,5 +1,6 @@
 //! Cases (`cases/README.md` describes a file): a set-up, steps, and what must come out of each.
 
+mod adapter;
 mod agent;
 mod expect;
 mod files;
@@ -17,7 +18,16 @@ use world::World;
 /// Steps that this runner can do. A case with another one is reported as not run.
 const STEPS: &[&str] = &["load", "chat", "stream", "send", "tool", "fs", "wait_reload", "wait_ms"];
 
-/// Plays a case.
+/// Whether this process was started to be the program `hookgate` in a case of an adapter.
+pub fn is_program() -> bool {
+    adapter::is_program()
+}
+
+/// Is the program.
+pub fn program() -> ExitCode {
+    adapter::program()
+}
+
 /// Whether this process was started to play a step of a case beside others.
 pub fn is_case_process() -> bool {
     std::env::args().nth(1).is_some_and(|word| word == agent::trail::PROCESS_WORD)
@@ -32,9 +42,13 @@ pub fn case_process() -> ExitCode {
     }
 }
 
+/// Plays a case.
 pub(super) fn run(case: &Value) -> Verdict {
     if case.get("area").is_some_and(|area| area == "gateway") {
         return gateway::run(case);
+    }
+    if case.get("area").is_some_and(|area| area == "adapters") {
+        return adapter::run(case);
     }
     if agent::is_agent_case(case) {
         return agent::run(case);

@@ -1,4 +1,4 @@
-//! `audit prune` and `audit rekey`.
+//! `audit prune`, `audit forget` and `audit rekey`.
 
 use super::{filter, now, of_store};
 use crate::data::DataDir;
@@ -16,6 +16,18 @@ pub(super) fn prune(audit: &mut Audit, keep: Option<&str>) -> Result<Exit, Failu
     };
     let n = audit.prune(now().saturating_sub(age)).map_err(of_store)?;
     writeln!(io::stdout().lock(), "{n} rows older than {keep} were deleted")?;
+    Ok(Exit::Done)
+}
+
+pub(super) fn forget(audit: &mut Audit, hook: &str) -> Result<Exit, Failure> {
+    let n = audit.forget_hook(hook).map_err(of_store)?;
+    if n == 0 {
+        return Err(Failure::new(format!("the trail knows no hook with the id `{hook}`")));
+    }
+    writeln!(
+        io::stdout().lock(),
+        "the rows of {hook} keep its label and no longer name it as a hook that is there"
+    )?;
     Ok(Exit::Done)
 }
 

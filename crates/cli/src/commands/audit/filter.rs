@@ -65,17 +65,7 @@ fn time(text: &str, now: i64) -> Result<i64, Failure> {
 
 /// `90d` in milliseconds.
 pub(super) fn age(text: &str) -> Option<i64> {
-    let unit = text.chars().last()?;
-    let number: i64 = text.strip_suffix(unit)?.parse().ok().filter(|number| *number >= 0)?;
-    let seconds = match unit {
-        's' => 1,
-        'm' => 60,
-        'h' => 3_600,
-        'd' => 86_400,
-        'w' => 604_800,
-        _ => return None,
-    };
-    number.checked_mul(seconds)?.checked_mul(1000)
+    i64::try_from(crate::age::read(text)?.as_millis()).ok()
 }
 
 #[cfg(test)]

@@ -9,6 +9,8 @@ mod shown;
 mod verify;
 mod why;
 
+pub(super) use shown::time;
+
 use crate::args::{AuditArgs, AuditCommand};
 use crate::data::DataDir;
 use crate::exit::Exit;
@@ -32,7 +34,7 @@ pub(super) fn run(args: &AuditArgs) -> Result<Exit, Failure> {
         let dir = place.path().display();
         return Err(Failure::new(format!("there is no trail in {dir}: no hook has left a record there yet")));
     }
-    let mut audit = Audit::open(&place.options()?).map_err(of_store)?;
+    let mut audit = open(&place, args.read_only)?;
     warn(&audit)?;
     match &args.command {
         AuditCommand::List { filter, limit } => {
@@ -42,11 +44,11 @@ pub(super) fn run(args: &AuditArgs) -> Result<Exit, Failure> {
         }
         AuditCommand::Show { id } => show(&mut audit, *id, args.json),
         AuditCommand::Why { id } => {
-            let rows = why::rows(&mut audit, id).map_err(of_store)?;
-            if rows.is_empty() {
+            let why = why::Why::read(&mut audit, id).map_err(of_store)?;
+            if why.is_empty() {
                 return Err(Failure::new(format!("the trail has no session and no event `{id}`")));
             }
-            print(args.json, &rows, || why::told(&rows))
+            print(args.json, &why, || why.told())
         }
         AuditCommand::Stats { filter } => {
             let stats = audit.stats(&filter::read(filter, now())?).map_err(of_store)?;
@@ -64,8 +66,25 @@ pub(super) fn run(args: &AuditArgs) -> Result<Exit, Failure> {
         AuditCommand::Prune { keep } => {
             care::prune(&mut audit, keep.as_deref().or(file.audit.keep.as_deref()))
         }
+        AuditCommand::Forget { hook } => care::forget(&mut audit, hook),
         AuditCommand::Rekey => care::rekey(&mut audit, &place),
     }
+}
+
+/// Opens the trail; one that this user may not write to is opened to be read.
+fn open(place: &DataDir, read_only: bool) -> Result<Audit, Failure> {
+    let options = place.options()?;
+    let file = std::fs::metadata(options.database_file());
+    if read_only || file.is_ok_and(|file| file.permissions().readonly()) {
+        return Audit::open_read_only(&options).map_err(of_store);
+    }
+    Audit::open(&options).or_else(|why| match why {
+        StoreError::File { .. } | StoreError::Unavailable { .. } if options.database_file().exists() => {
+            // the first error says more than the second
+            Audit::open_read_only(&options).map_err(|_| of_store(why))
+        }
+        why => Err(of_store(why)),
+    })
 }
 
 fn show(audit: &mut Audit, id: i64, json: bool) -> Result<Exit, Failure> {
@@ -83,6 +102,12 @@ fn show(audit: &mut Audit, id: i64, json: bool) -> Result<Exit, Failure> {
 fn warn(audit: &Audit) -> Result<(), Failure> {
     let found = audit.found();
     let mut stderr = io::stderr().lock();
+    if found.is_read_only {
+        writeln!(
+            stderr,
+            "warning: the trail is only read; records that have not reached the database are not in these answers"
+        )?;
+    }
     for file in &found.set_aside {
         let name = file.display();
         writeln!(stderr, "warning: {name} was damaged and set aside; what it held is not in these answers")?;
@@ -96,7 +121,11 @@ fn warn(audit: &Audit) -> Result<(), Failure> {
     Ok(())
 }
 
-fn print<T: Serialize>(json: bool, value: &T, text: impl FnOnce() -> String) -> Result<Exit, Failure> {
+pub(in crate::commands) fn print<T: Serialize>(
+    json: bool,
+    value: &T,
+    text: impl FnOnce() -> String,
+) -> Result<Exit, Failure> {
     let mut stdout = io::stdout().lock();
     if json {
         let text = serde_json::to_string_pretty(value)
@@ -108,7 +137,7 @@ fn print<T: Serialize>(json: bool, value: &T, text: impl FnOnce() -> String) -> 
     Ok(Exit::Done)
 }
 
-fn of_store(error: StoreError) -> Failure {
+pub(in crate::commands) fn of_store(error: StoreError) -> Failure {
     Failure::new(error.to_string())
 }
 

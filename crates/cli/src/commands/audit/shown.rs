@@ -45,6 +45,7 @@ pub(super) fn entry(row: &Entry) -> String {
         ("decision", row.decision.clone()),
         ("cause", optional(&row.cause)),
         ("took", format!("{} ms", milliseconds(row.duration_us))),
+        ("firings", row.times.to_string()),
         ("tokens", row.tokens.map_or_else(|| "-".into(), |tokens| tokens.to_string())),
         ("refused fields", refused),
         ("error", optional(&row.error)),
@@ -85,7 +86,7 @@ pub(super) fn stats(stats: &Stats) -> String {
 }
 
 /// `2026-11-30T08:15:09.123Z`
-pub(super) fn time(milliseconds: i64) -> String {
+pub(in crate::commands) fn time(milliseconds: i64) -> String {
     jiff::Timestamp::from_millisecond(milliseconds)
         .map_or_else(|_| milliseconds.to_string(), |time| format!("{time:.3}"))
 }

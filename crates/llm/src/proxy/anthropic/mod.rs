@@ -13,6 +13,7 @@ mod write;
 use serde_json::{Map, Value, json};
 
 use super::frame::Frame;
+use super::template::Template;
 use super::{
     Asked, Change, Channel, ChannelKind, End, ErrorKind, Exchange, Middle, Note, Odd, Piece, RequestChange,
 };
@@ -63,6 +64,8 @@ impl Middle for Anthropic {
 struct Messages {
     whole: bool,
     frame: Frame,
+    /// The last plain delta: its block's index and its kind.
+    template: Template<(u64, &'static str)>,
     /// The message that the first `message_start` brought.
     head: Option<Map<String, Value>>,
     /// The blocks of the provider's current answer.

@@ -87,6 +87,18 @@ impl Role {
     }
 }
 
+/// A delta's index, its kind and its text; `None` when it is another event.
+fn plain(data: &str) -> Option<(u64, &'static str, Cow<'_, str>)> {
+    let Plain { kind, index, delta } = serde_json::from_str::<Plain<'_>>(data).ok()?;
+    let (kind_of_delta, piece) = match (&*delta.kind.0, delta.text, delta.thinking, delta.partial_json) {
+        ("text_delta", Some(text), None, None) => ("text_delta", text),
+        ("thinking_delta", None, Some(text), None) => ("thinking_delta", text),
+        ("input_json_delta", None, None, Some(text)) => ("input_json_delta", text),
+        _ => return None,
+    };
+    (kind.0 == "content_block_delta").then_some((index, kind_of_delta, piece.0))
+}
+
 impl Messages {
     pub(super) fn read_event(&mut self, event: &Event<'_>, out: Out<'_>) -> Result<Note, Odd> {
         if let Some(role) = self.read_plain(event, out)? {
@@ -100,18 +112,18 @@ impl Messages {
         if event.event == "error" {
             return Ok(None);
         }
-        let Ok(Plain { kind, index, delta }) = serde_json::from_str::<Plain<'_>>(&event.data) else {
-            return Ok(None);
+        let (index, kind, piece) = match self.template.text(&event.data) {
+            Some((piece, (index, kind))) => (index, kind, Cow::Borrowed(piece)),
+            None => match plain(&event.data) {
+                Some((index, kind, piece)) => {
+                    self.template.learn(&event.data, &piece, (index, kind));
+                    (index, kind, piece)
+                }
+                None => return Ok(None),
+            },
         };
-        let piece = match (&*delta.kind.0, &delta.text, &delta.thinking, &delta.partial_json) {
-            ("text_delta", Some(text), None, None) | ("thinking_delta", None, Some(text), None) => text,
-            ("input_json_delta", None, None, Some(text)) => text,
-            _ => return Ok(None),
-        };
-        let Some(at) = self.block_at(index).filter(|_| kind.0 == "content_block_delta") else {
-            return Ok(None);
-        };
-        self.add(at, &delta.kind.0, &piece.0, out)?;
+        let Some(at) = self.block_at(index) else { return Ok(None) };
+        self.add(at, kind, &piece, out)?;
         Ok(Some(Role::Delta(at)))
     }
 

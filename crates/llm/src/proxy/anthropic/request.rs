@@ -95,6 +95,7 @@ pub(super) fn change(body: &mut Value, changes: &[RequestChange]) -> Result<(), 
                     _ => add(messages, "user", text_block(text)),
                 }
             }
+            RequestChange::From(_) => {}
             RequestChange::Echo(said) => {
                 for message in said {
                     let blocks = list(message, "content");

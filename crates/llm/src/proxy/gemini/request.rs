@@ -141,6 +141,7 @@ pub(super) fn change(body: &mut Value, changes: &[RequestChange]) -> Result<(), 
                 replace_text(parts, text, &|text| json!({ "text": text }));
             }
             RequestChange::Append { role, text } => append(contents, role, text),
+            RequestChange::From(_) => {}
             RequestChange::Echo(said) => {
                 for content in said {
                     list(content, "parts").iter().for_each(|part| add(contents, "model", part.clone()));

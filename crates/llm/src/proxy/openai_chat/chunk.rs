@@ -183,13 +183,13 @@ pub(super) fn walk(message: &mut Value, see: &mut dyn FnMut(Spot, &str, &mut Val
             _ => {}
         }
     }
-    match members.get_mut("function_call") {
-        Some(value) if is_something(value) => see(Spot::Function, "function_call", value),
-        _ => {}
-    }
     match members.get_mut("tool_calls") {
         Some(Value::Array(calls)) => calls.iter_mut().for_each(|call| see(Spot::Call, "tool_calls", call)),
         Some(value) if is_something(value) => see(Spot::Other, "tool_calls", value),
+        _ => {}
+    }
+    match members.get_mut("function_call") {
+        Some(value) if is_something(value) => see(Spot::Function, "function_call", value),
         _ => {}
     }
 }

@@ -6,6 +6,7 @@
 //! an index of its own on the way out, because clients would mix the two.
 
 mod body;
+mod choice;
 mod chunk;
 mod read;
 mod request;
@@ -17,11 +18,13 @@ use serde_json::{Map, Value, json};
 
 use super::errors::openai_error;
 use super::frame::Frame;
+use super::template::Template;
 use super::{
     Asked, Change, Channel, ChannelKind, End, ErrorKind, Exchange, Middle, Note, Odd, Piece, RequestChange,
 };
 use crate::sse::Event;
 use crate::wire::call_pieces::CallPieces;
+use chunk::PlainText;
 
 /// OpenAI's chat completions.
 pub static OPENAI_CHAT: OpenAiChat = OpenAiChat;
@@ -57,6 +60,8 @@ impl Middle for OpenAiChat {
 struct Chat {
     whole: bool,
     frame: Frame,
+    /// The last plain chunk: its choice, its text, and whether it says a role.
+    template: Template<(u32, PlainText, bool)>,
     /// The members of the first chunk that ours have too: id, created, model and so on.
     head: Option<Map<String, Value>>,
     /// What the provider said in its current answer.

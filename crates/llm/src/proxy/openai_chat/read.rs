@@ -4,18 +4,19 @@ use std::borrow::Cow;
 
 use serde_json::{Map, Value};
 
-use super::chunk::{Plain, PlainText, Spot, call_member, content, walk};
-use super::{Chat, ChatCall, Choice};
+use super::Chat;
+use super::choice::Reader;
+use super::chunk::{Plain, PlainText, Spot, content, walk};
 use crate::error::excerpt;
 use crate::proxy::leaves::{leaves, member_leaves};
-use crate::proxy::{Call, ChannelKind, Note, Odd, Piece};
+use crate::proxy::{Note, Odd, Piece};
 use crate::sse::Event;
 use crate::wire::Failure;
 use crate::wire::call_pieces::Piece as CallPiece;
 use crate::wire::json::{self, is_something, text};
 use crate::{FinishReason, finish::Finish};
 
-type Out<'o> = &'o mut dyn FnMut(Piece<'_>);
+pub(super) type Out<'o> = &'o mut dyn FnMut(Piece<'_>);
 
 /// The members of the first chunk that our own chunks have too.
 const HEAD: &[&str] = &["id", "object", "created", "model", "system_fingerprint", "service_tier"];
@@ -91,6 +92,9 @@ impl Chat {
 
     /// Reads a chunk with one piece of one text; `None` when it is another one.
     fn read_plain(&mut self, data: &str, out: Out<'_>) -> Result<Option<Kind>, Odd> {
+        if let Some((text, (index, kind, role))) = self.template.text(data) {
+            return self.read_piece(index, kind, role, text, out);
+        }
         let Ok(Plain { choices: [plain], .. }) = serde_json::from_str::<Plain<'_>>(data) else {
             return Ok(None);
         };
@@ -99,21 +103,34 @@ impl Chat {
         else {
             return Ok(None);
         };
-        let Some(choice) = self.choice_mut(plain.index) else { return Ok(None) };
         let role = plain.delta.role.is_some();
+        self.template.learn(data, text, (plain.index, kind, role));
+        self.read_piece(plain.index, kind, role, text, out)
+    }
+
+    #[inline]
+    fn read_piece(
+        &mut self,
+        index: u32,
+        kind: PlainText,
+        role: bool,
+        text: &str,
+        out: Out<'_>,
+    ) -> Result<Option<Kind>, Odd> {
+        let Some(choice) = self.choice_mut(index) else { return Ok(None) };
         match kind {
             PlainText::Content => choice.say(text, out),
             PlainText::Reasoning(field) => choice.think(field, text, out),
-            PlainText::Call(index) => {
-                if role || !choice.calls.iter().any(|call| call.wire_index == Some(index)) {
+            PlainText::Call(at) => {
+                if role || !choice.calls.iter().any(|call| call.wire_index == Some(at)) {
                     return Ok(None);
                 }
-                let number =
-                    choice.argue(CallPiece { index: Some(index), ..CallPiece::default() }, text, out)?;
-                return Ok(Some(Kind::Call { choice: plain.index, number }));
+                let piece = CallPiece { index: Some(at), ..CallPiece::default() };
+                let number = choice.argue(piece, text, out)?;
+                return Ok(Some(Kind::Call { choice: index, number }));
             }
         }
-        Ok(Some(Kind::Text { choice: plain.index, role }))
+        Ok(Some(Kind::Text { choice: index, role }))
     }
 
     fn read_any(&mut self, event: &Event<'_>, out: Out<'_>) -> Result<Kind, Odd> {
@@ -210,7 +227,7 @@ impl Chat {
             self.head.as_ref().and_then(|head| head.get("id")?.as_str()).unwrap_or_default().to_owned();
         let Some(state) = self.choice_mut(index) else { return Ok(()) };
         let n_before = state.text.len();
-        let mut reader = Reader { choice: state, whole, numbers, result: Ok(()), out };
+        let mut reader = Reader { choice: state, whole, numbers, said: Vec::new(), result: Ok(()), out };
         for_texts(choice, &mut |spot, name, value| reader.see(spot, name, value));
         let Reader { result, out, .. } = reader;
         result?;
@@ -266,151 +283,9 @@ fn tokens(logprobs: &Value) -> Option<String> {
     lists.map(|token| token.get("token")?.as_str()).collect()
 }
 
-fn aside(name: &str, value: &Value, out: Out<'_>) {
+pub(super) fn aside(name: &str, value: &Value, out: Out<'_>) {
     if let Some(text) = member_leaves(name, value) {
         out(Piece::Aside(text.into()));
-    }
-}
-
-/// Reads one choice of one event.
-struct Reader<'r, 'o> {
-    choice: &'r mut Choice,
-    /// Every entry is a call of its own.
-    whole: bool,
-    numbers: &'r mut Vec<u32>,
-    result: Result<(), Odd>,
-    out: Out<'o>,
-}
-
-impl Reader<'_, '_> {
-    fn see(&mut self, spot: Spot, name: &str, value: &mut Value) {
-        match spot {
-            Spot::Content => self.choice.say(value.as_str().unwrap_or_default(), self.out),
-            Spot::Reasoning(field) => self.choice.think(field, value.as_str().unwrap_or_default(), self.out),
-            Spot::Again => {}
-            Spot::Detail => self.choice.reasoning_details.push(value.clone()),
-            Spot::Call if value.is_object() => self.call(value, false),
-            Spot::Function if self.choice.calls.is_empty() || self.choice.legacy => self.call(value, true),
-            Spot::Call | Spot::Function => {
-                // The old form beside the new one says the same again, or what no client reads.
-                self.numbers.push(NO_CALL);
-                aside(name, value, self.out);
-            }
-            Spot::Other => aside(name, value, self.out),
-        }
-    }
-
-    fn call(&mut self, entry: &Value, legacy: bool) {
-        let member = call_member(entry);
-        let body = member.and_then(|member| entry.get(member)).unwrap_or(entry);
-        let place = if legacy { Some(0) } else { json::count(entry, &["index"]) };
-        let piece = CallPiece { index: place, id: text(entry, "id"), name: text(body, "name") };
-        self.choice.legacy |= legacy;
-        let arguments = match body.get("arguments").or_else(|| body.get("input")) {
-            None | Some(Value::Null) => Cow::Borrowed(""),
-            Some(Value::String(text)) => Cow::Borrowed(text.as_str()),
-            Some(whole) => Cow::Owned(whole.to_string()),
-        };
-        let number = if self.whole {
-            self.choice.argue_anew(piece, &arguments, self.out)
-        } else {
-            self.choice.argue(piece, &arguments, self.out)
-        };
-        match number {
-            Ok(number) => {
-                self.numbers.push(number);
-                if let Some(call) = self.choice.call_mut(number) {
-                    call.custom |= member == Some("custom");
-                }
-            }
-            Err(odd) => self.result = Err(odd),
-        }
-        for (name, value) in entry.as_object().into_iter().flatten() {
-            if !matches!(name.as_str(), "function" | "custom" | "name" | "arguments" | "input") {
-                aside(name, value, self.out);
-            }
-        }
-        if member.is_some() {
-            for (name, value) in body.as_object().into_iter().flatten() {
-                if !matches!(name.as_str(), "name" | "arguments" | "input") {
-                    aside(name, value, self.out);
-                }
-            }
-        }
-    }
-}
-
-impl Choice {
-    #[inline]
-    fn say(&mut self, text: &str, out: Out<'_>) {
-        self.text.push_str(text);
-        out(Piece::Text { channel: self.channel(ChannelKind::Content), text: Cow::Borrowed(text) });
-    }
-
-    fn think(&mut self, field: &'static str, text: &str, out: Out<'_>) {
-        self.reasoning.push_str(text);
-        if self.reasoning_field.is_empty() {
-            self.reasoning_field = field;
-        }
-        out(Piece::Text { channel: self.channel(ChannelKind::Reasoning), text: Cow::Borrowed(text) });
-    }
-
-    /// Reads a piece of a call; gives the call's number.
-    fn argue(&mut self, piece: CallPiece<'_>, arguments: &str, out: Out<'_>) -> Result<u32, Odd> {
-        let placed = self.pieces.place(piece);
-        self.add_to_call(placed, piece, arguments, out)
-    }
-
-    /// Reads a call that is whole.
-    fn argue_anew(&mut self, piece: CallPiece<'_>, arguments: &str, out: Out<'_>) -> Result<u32, Odd> {
-        let placed = self.pieces.begin(piece);
-        self.add_to_call(placed, piece, arguments, out)
-    }
-
-    fn add_to_call(
-        &mut self,
-        placed: Option<crate::wire::call_pieces::Placed<'_>>,
-        piece: CallPiece<'_>,
-        arguments: &str,
-        out: Out<'_>,
-    ) -> Result<u32, Odd> {
-        let placed = placed.ok_or_else(|| Odd("an answer has too many calls".into()))?;
-        let number = self.first_call.saturating_add(placed.index);
-        let channel = self.channel(ChannelKind::Call(number));
-        if placed.new {
-            let taken = |call: &ChatCall| call.wire_index.is_some() && call.wire_index == piece.index;
-            self.collision |= self.calls.iter().any(taken);
-            self.calls.push(ChatCall { wire_index: piece.index, ..ChatCall::default() });
-            let (id, name) = (piece.id.unwrap_or_default(), piece.name.unwrap_or_default());
-            out(Piece::CallBegin { channel, id: id.into(), name: name.into() });
-        }
-        let call = self.call_mut(number).ok_or_else(|| Odd("a call has no place".into()))?;
-        let news = placed.id.is_some() || placed.name.is_some() || !arguments.is_empty();
-        if call.ended && news {
-            return Err(Odd(format!("the call `{}` goes on after its choice ended", excerpt(&call.name))));
-        }
-        call.id.push_str(placed.id.unwrap_or_default());
-        call.name.push_str(placed.name.unwrap_or_default());
-        call.n_read = call.n_read.saturating_add(1);
-        if !arguments.is_empty() {
-            call.arguments.push_str(arguments);
-            out(Piece::Text { channel, text: Cow::Borrowed(arguments) });
-        }
-        Ok(number)
-    }
-
-    /// Nothing follows for its calls. Those without an id get one; the answer's makes it unique.
-    pub(super) fn end_calls(&mut self, answer: &str, out: Out<'_>) {
-        let (choice, first) = (self.index, self.first_call);
-        for (call, n) in self.calls.iter_mut().zip(0u32..).filter(|(call, _)| !call.ended) {
-            call.ended = true;
-            if call.id.is_empty() {
-                call.id = if answer.is_empty() { format!("call_{n}") } else { format!("call_{answer}_{n}") };
-            }
-            let channel = super::Channel { choice, kind: ChannelKind::Call(first.saturating_add(n)) };
-            let (id, name, arguments) = (call.id.clone(), call.name.clone(), call.arguments.clone());
-            out(Piece::CallEnd { channel, call: Call { id, name, arguments } });
-        }
     }
 }
 

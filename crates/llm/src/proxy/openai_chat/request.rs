@@ -74,6 +74,7 @@ pub(super) fn change(body: &mut Value, changes: &[RequestChange]) -> Result<(), 
                 );
             }
             RequestChange::Append { role, text } => append(messages, role, text),
+            RequestChange::From(_) => {}
             RequestChange::Echo(said) => messages.extend(said.iter().cloned()),
             RequestChange::Result { call, output, .. } => {
                 let result = result(messages, call, output);

@@ -274,6 +274,26 @@ fn dropped_calls_leave_no_gap() {
 }
 
 #[test]
+fn the_old_form_beside_the_new_one_is_no_second_call() {
+    let both = json!({"role": "assistant", "function_call": {"name": "rm", "arguments": "1"}, "tool_calls": [
+        {"index": 0, "id": "a", "function": {"name": "rm", "arguments": "1"}},
+        {"index": 1, "id": "b", "function": {"name": "ls", "arguments": "2"}}]});
+    let mut play = play();
+    play.read(&[delta(both), finish("tool_calls"), DONE.into()].concat());
+    assert_eq!(play.read.line(), "0>rm(1)a 0>ls(2)b 0:tool_calls !");
+    assert!(play.read.asides.is_empty(), "it repeats");
+    play.drop_call(0, 0).write_all();
+    assert_eq!(play.client().line(), "0>ls(2)b 0:tool_calls !");
+    assert!(!play.text().contains("rm"), "{}", play.text());
+    let other = json!({"function_call": {"name": "rm", "arguments": "secret"},
+        "tool_calls": [{"index": 0, "id": "a", "function": {"name": "sh", "arguments": "secret"}}]});
+    let mut changed = super::tests::play();
+    changed.read(&delta(other)).replace("secret", "*");
+    assert_eq!(changed.read.asides, ["rm\nsecret"]);
+    assert!(!changed.text().contains("secret"), "{}", changed.text());
+}
+
+#[test]
 fn own_text_stands_where_the_client_is() {
     let mut play = play();
     play.read(&[role(), text("a"), finish("stop"), usage(1, 2), DONE.into()].concat());

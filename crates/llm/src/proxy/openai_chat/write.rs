@@ -288,10 +288,10 @@ pub(super) fn change_texts(choice: &mut Value, state: &mut Choice, seen: &mut Se
 fn write_call(entry: &mut Value, state: &mut Choice, seen: &mut Seen, edit: &mut Edit<'_>) -> bool {
     let number = edit.numbers.next().unwrap_or(NO_CALL);
     let renumbers = state.renumbers();
-    let lost = state.lost_its_calls();
+    let drops = state.calls.iter().any(|call| call.dropped);
     let Some(call) = state.call_mut(number) else {
-        // The old form beside calls in the new one; without them it would be the only one.
-        return !lost;
+        // The old form beside the new one says a call again, perhaps one that is dropped or changed.
+        return !(drops || edit.changed);
     };
     let member = call_member(entry);
     let body = match member {

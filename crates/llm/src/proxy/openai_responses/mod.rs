@@ -9,6 +9,7 @@
 
 mod body;
 mod item;
+mod own;
 mod read;
 mod request;
 mod settle;
@@ -21,7 +22,8 @@ use serde_json::{Map, Value};
 use super::errors::openai_error;
 use super::frame::Frame;
 use super::{
-    Asked, Change, Channel, ChannelKind, End, ErrorKind, Exchange, Middle, Note, Odd, Piece, RequestChange,
+    Asked, Change, Channel, ChannelKind, Continues, End, ErrorKind, Exchange, Middle, Note, Odd, Piece,
+    RequestChange,
 };
 use crate::sse::Event;
 use item::{Item, Kind};
@@ -62,6 +64,8 @@ struct Responses {
     frame: Frame,
     /// The response as the first event that had one brought it.
     head: Option<Map<String, Value>>,
+    /// The provider's id of its newest answer; empty until it is known.
+    newest_id: String,
     /// The items of all answers, and ours, in the order in which they began.
     items: Vec<Item>,
     /// Where the items of the current answer begin.
@@ -209,6 +213,12 @@ impl Exchange for Responses {
     fn echo(&self) -> Vec<Value> {
         let current = self.items.get(self.first_item..).unwrap_or_default();
         current.iter().filter(|item| item.complete && !item.ours).map(|item| item.value.clone()).collect()
+    }
+
+    fn continues(&self) -> Option<Continues> {
+        let client = self.head.as_ref()?.get("id")?.as_str()?;
+        let name = |id: &str| format!("response:{id}");
+        Some(Continues { client: name(client), provider: name(&self.newest_id) })
     }
 
     fn read_body(&mut self, body: &Value, out: &mut dyn FnMut(Piece<'_>)) -> Result<(), Odd> {

@@ -344,6 +344,9 @@ impl Responses {
     }
 
     fn keep_head(&mut self, response: &Value) {
+        if let Some(id) = text(response, "id") {
+            self.newest_id = id.to_owned();
+        }
         if let (None, Value::Object(members)) = (&self.head, response) {
             self.head = Some(members.clone());
         }

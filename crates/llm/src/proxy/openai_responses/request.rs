@@ -90,9 +90,15 @@ pub(super) fn change(body: &mut Value, changes: &[RequestChange]) -> Result<(), 
             change_user(body, *place, text)?;
             continue;
         }
+        if let RequestChange::From(name) = change {
+            if let (Some(id), Some(members)) = (name.strip_prefix("response:"), body.as_object_mut()) {
+                members.insert("previous_response_id".to_owned(), id.into());
+            }
+            continue;
+        }
         let input = input_list(body)?;
         match change {
-            RequestChange::UserText { .. } => {}
+            RequestChange::UserText { .. } | RequestChange::From(_) => {}
             RequestChange::Append { role, text } => append(input, role, text),
             RequestChange::Echo(items) => input.extend(items.iter().cloned()),
             RequestChange::Result { call, output, is_error } => {

@@ -126,12 +126,13 @@ impl Setup {
                 self.tenants.into_iter().map(|(id, hooks, most)| (Some(id.to_owned()), hooks, most)).collect()
             }
         };
+        let watchers = Watchers::new(around.clone(), watchers::Limits::default());
         let mut dispatchers = Vec::new();
         let mut tenants = Vec::new();
         for (id, hooks, at_a_time) in all {
             let dispatcher = Arc::new(Dispatcher::new(hooks.set(&asked)));
             dispatchers.push(dispatcher.clone());
-            tenants.push(Tenant::new(id, dispatcher, 1000, at_a_time));
+            tenants.push(Tenant::new(id, dispatcher, watchers.clone(), 1000, at_a_time));
         }
         let happened: Arc<Mutex<Vec<String>>> = Arc::default();
         let told = happened.clone();
@@ -142,7 +143,6 @@ impl Setup {
         let options = Options {
             upstreams: vec![provider],
             tenants: Tenants::new(tenants, self.identify),
-            watchers: Watchers::new(around.clone(), watchers::Limits::default()),
             around,
             turns: Turns::default(),
             on_block: self.on_block,

@@ -9,6 +9,8 @@ mod tls;
 pub(super) mod trail;
 pub(super) mod world;
 
+pub(super) use world::lay_out;
+
 use super::super::{Verdict, stand_in};
 use serde_json::{Value, json};
 use std::path::Path;

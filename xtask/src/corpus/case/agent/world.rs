@@ -206,7 +206,7 @@ fn with_scripts(workshop: Workshop) -> Workshop {
 }
 
 /// Writes the programs and files of a case.
-fn lay_out(setup: &Value, dir: &Path, dir_name: &str) -> Result<(), String> {
+pub(in super::super) fn lay_out(setup: &Value, dir: &Path, dir_name: &str) -> Result<(), String> {
     use std::os::unix::fs::PermissionsExt;
     let mode_of = |name: &str| {
         let text = setup.get("program_mode").and_then(|modes| modes.get(name)).and_then(Value::as_str);

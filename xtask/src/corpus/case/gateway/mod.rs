@@ -79,12 +79,11 @@ async fn play(case: &Value, steps: &[Value]) -> Result<(), String> {
 
 /// Starts a gateway in front of the upstream, with the case's hooks.
 async fn start(world: &World, upstream: SocketAddr) -> Result<SocketAddr, String> {
-    let tenant = Tenant::new(None, Arc::clone(&world.dispatcher), 1000, 1000);
+    let tenant = Tenant::new(None, Arc::clone(&world.dispatcher), world.watchers.clone(), 1000, 1000);
     let options = Options {
         upstreams: vec![Upstream::new(&format!("http://{upstream}")).map_err(|error| error.to_string())?],
         tenants: Tenants::new(vec![tenant], Identify::Fixed),
         around: world.around.clone(),
-        watchers: world.watchers.clone(),
         turns: Turns::default(),
         on_block: OnBlock::TellModel { most: 3 },
         on_hold_limit: OnHoldLimit::Block,

@@ -1,0 +1,17 @@
+//! Coding agents as a door: one process answers one hook call of one agent.
+//!
+//! [`call`] is the way of a call; [`mouth`] sees to it that exactly one answer is given and that it comes in time;
+//! [`rules`] finds and loads what the event can need; [`engine`] asks and tells core; [`memory`] is what a session
+//! remembers from one process to the next; [`journal`] is where everything goes that is not the answer.
+
+pub(crate) mod call;
+
+mod engine;
+mod journal;
+mod lazy;
+mod memory;
+mod mouth;
+mod rules;
+
+pub use call::answer_to_unknown_arguments;
+pub(crate) use rules::standing as load;
