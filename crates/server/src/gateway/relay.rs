@@ -146,10 +146,10 @@ impl Relay {
 
     /// Does what takes time, and writes what may go then.
     async fn work(&mut self) {
-        if self.weave.has_work() {
-            if let Some(turn) = self.weave.settle().await {
-                return self.turn(turn).await;
-            }
+        if self.weave.has_work()
+            && let Some(turn) = self.weave.settle().await
+        {
+            return self.turn(turn).await;
         }
         self.flush();
     }

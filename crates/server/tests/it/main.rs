@@ -7,6 +7,7 @@
     clippy::panic,
     clippy::indexing_slicing,
     clippy::arithmetic_side_effects,
+    clippy::string_slice,
     clippy::print_stdout,
     clippy::print_stderr,
     missing_docs,

@@ -143,7 +143,7 @@ impl Wire {
 
     /// A request in which user and model spoke in turns, the user last.
     pub(crate) fn turns(self, stream: bool, texts: &[&str]) -> Value {
-        let role = |n: usize| if n % 2 == 0 { "user" } else { "assistant" };
+        let role = |n: usize| if n.is_multiple_of(2) { "user" } else { "assistant" };
         let simple: Vec<Value> =
             texts.iter().enumerate().map(|(n, text)| json!({"role": role(n), "content": text})).collect();
         match self {
