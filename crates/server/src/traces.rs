@@ -308,7 +308,7 @@ fn span(story: &Story, from: Duration, to: Duration) -> Span {
 fn hook_span(story: &Story, parent: &[u8], end: Duration, ran: &Ran) -> Span {
     let wrong = matches!(ran.decision, Decision::Error | Decision::Timeout);
     let mut attributes = vec![
-        text("hookgate.hook", &*ran.hook),
+        text("hookgate.hook", &ran.hook),
         text("hookgate.point", ran.point.as_str()),
         text("hookgate.decision", ran.decision.as_str()),
     ];

@@ -136,10 +136,11 @@ impl Weave {
             }
         }
         let calls_go_out = allowed > 0 || reason == "tool_calls";
-        if self.guard.looks_at_end() && !self.guard.failed {
-            if let Some(turn) = self.end_of_turn(choice, calls_go_out, out).await {
-                return Some(turn);
-            }
+        if self.guard.looks_at_end()
+            && !self.guard.failed
+            && let Some(turn) = self.end_of_turn(choice, calls_go_out, out).await
+        {
+            return Some(turn);
         }
         if let Some(hook) = self.guard.wishes.resend.take() {
             let echo = vec![RequestChange::Echo(self.exchange.echo())];
