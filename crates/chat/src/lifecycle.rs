@@ -95,7 +95,8 @@ impl Inner {
         if self.lifecycle.who.depth > 0 {
             return;
         }
-        self.lifecycle.turns.begin(&self.lifecycle.who.session_id);
+        let who = &self.lifecycle.who;
+        self.lifecycle.turns.begin_of(who.tenant_id.as_deref(), &who.session_id);
         if !self.lifecycle.started.swap(true, Ordering::Relaxed) {
             self.lifecycle.watchers.resume();
             self.watch(LifeEvent::SessionStart);

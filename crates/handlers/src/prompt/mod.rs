@@ -120,7 +120,12 @@ impl PromptHandler {
         let first = call.facts.point() == Point::UserPromptSubmit;
         // a sub-agent's questions are its user's
         let session = head.root_session_id.as_ref().unwrap_or(&head.session_id);
-        self.spending.turns.take(session, call.hook, self.per_turn, first)?;
+        self.spending.turns.take(
+            &spend::name_of(head.tenant_id.as_deref(), session),
+            call.hook,
+            self.per_turn,
+            first,
+        )?;
         let tenant = head.tenant_id.as_deref();
         let guess = tokens(call.json.len().saturating_add(self.policy.len()));
         let spent = |detail| Fault::failed("the budget for questions is used up", detail);

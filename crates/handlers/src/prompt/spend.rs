@@ -1,6 +1,7 @@
 //! What questions may cost: so many a turn, so many tokens a tenant. Both are looked at before a question is asked.
 
 use hookgate_core::handler::Fault;
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -31,6 +32,11 @@ impl Turns {
     /// The session's next turn begins.
     pub fn begin(&self, session: &str) {
         self.sessions.lock().unwrap_or_else(PoisonError::into_inner).remove(session);
+    }
+
+    /// The next turn of a tenant's session begins: tenants may use the same names of sessions.
+    pub fn begin_of(&self, tenant: Option<&str>, session: &str) {
+        self.begin(&name_of(tenant, session));
     }
 
     /// How many questions this hook has asked in the session's turn.
@@ -66,6 +72,14 @@ impl Turns {
         }
         *count = count.saturating_add(1);
         Ok(())
+    }
+}
+
+/// The name under which a session's turn is counted.
+pub(super) fn name_of<'s>(tenant: Option<&str>, session: &'s str) -> Cow<'s, str> {
+    match tenant {
+        Some(tenant) => format!("{tenant}\0{session}").into(),
+        None => session.into(),
     }
 }
 

@@ -2,8 +2,9 @@
 
 use bytes::Bytes;
 use http_body_util::combinators::UnsyncBoxBody;
-use http_body_util::{BodyExt, Full, Limited};
-use hyper::body::Incoming;
+use http_body_util::{BodyExt, Full};
+use hyper::body::{Body as _, Incoming};
+use std::time::Duration;
 
 /// Any error of a body.
 pub(crate) type BoxError = Box<dyn std::error::Error + Send + Sync>;
@@ -27,13 +28,35 @@ pub(super) enum NotRead {
     TooLarge(usize),
     #[error("the body broke off: {0}")]
     Cut(String),
+    #[error("the body stopped coming for {} s", .0.as_secs_f64())]
+    Late(Duration),
 }
 
-/// Reads a body whole.
-pub(super) async fn read(incoming: Incoming, most: usize) -> Result<Bytes, NotRead> {
-    match Limited::new(incoming, most).collect().await {
-        Ok(collected) => Ok(collected.to_bytes()),
-        Err(error) if error.is::<http_body_util::LengthLimitError>() => Err(NotRead::TooLarge(most)),
-        Err(error) => Err(NotRead::Cut(error.to_string())),
+/// Reads a body whole: at most so many bytes, with no pause longer than `idle`.
+pub(super) async fn read(mut incoming: Incoming, most: usize, idle: Duration) -> Result<Bytes, NotRead> {
+    let announced = usize::try_from(incoming.size_hint().lower()).unwrap_or(usize::MAX);
+    if announced > most {
+        return Err(NotRead::TooLarge(most));
     }
+    let mut first = Bytes::new();
+    let mut more = Vec::new();
+    loop {
+        let frame = tokio::time::timeout(idle, incoming.frame()).await.map_err(|_| NotRead::Late(idle))?;
+        let Some(frame) = frame else { break };
+        let Ok(data) = frame.map_err(|error| NotRead::Cut(error.to_string()))?.into_data() else { continue };
+        if first.len().saturating_add(more.len()).saturating_add(data.len()) > most {
+            return Err(NotRead::TooLarge(most));
+        }
+        if first.is_empty() && more.is_empty() {
+            // most bodies come in one piece, which need not be copied
+            first = data;
+            continue;
+        }
+        if more.is_empty() {
+            more.reserve(announced.min(1 << 20));
+            more.extend_from_slice(&std::mem::take(&mut first));
+        }
+        more.extend_from_slice(&data);
+    }
+    Ok(if more.is_empty() { first } else { more.into() })
 }

@@ -87,6 +87,19 @@ impl Decoder {
         out.0.clear();
         Ok(())
     }
+
+    /// Whether what came so far can be all.
+    ///
+    /// # Errors
+    /// When it broke off, as far as the encoding tells.
+    fn end(&mut self) -> io::Result<()> {
+        match self {
+            Decoder::Plain | Decoder::Zstd(_) => Ok(()),
+            Decoder::Gzip(gzip) => gzip.try_finish(),
+            Decoder::Deflate(deflate) => deflate.try_finish(),
+            Decoder::Brotli(brotli) => brotli.close(),
+        }
+    }
 }
 
 /// The plain form of a whole body.
@@ -99,6 +112,7 @@ pub(super) fn whole(encoding: Option<&str>, bytes: &[u8]) -> io::Result<Vec<u8>>
     })?;
     let mut plain = Vec::new();
     decoder.push(bytes, |piece| plain.extend_from_slice(piece))?;
+    decoder.end()?;
     Ok(plain)
 }
 
@@ -148,6 +162,10 @@ mod tests {
     fn what_it_is_not_and_bombs_are_refused() {
         assert!(Decoder::of(Some("rot13")).is_none());
         assert!(whole(Some("gzip"), b"no gzip").is_err());
+        for encoding in ["gzip", "br"] {
+            let cut = compressed(encoding, b"{\"a\": \"text text text\"}");
+            assert!(whole(Some(encoding), &cut[..cut.len() - 9]).is_err(), "{encoding}");
+        }
         let bomb = compressed("gzip", &vec![0; 65 << 20]);
         assert!(whole(Some("gzip"), &bomb).is_err());
     }

@@ -80,11 +80,15 @@ impl Gateway {
         tokio::pin!(stop);
         loop {
             // beyond the bound new connections wait in the system's queue
-            let Ok(permit) = Arc::clone(&room).acquire_owned().await else { break };
-            let accepted = tokio::select! {
-                accepted = accept(&listen) => accepted,
+            let next = async {
+                let permit = Arc::clone(&room).acquire_owned().await;
+                (permit, accept(&listen).await)
+            };
+            let (permit, accepted) = tokio::select! {
+                next = next => next,
                 () = &mut stop => break,
             };
+            let Ok(permit) = permit else { break };
             let connection = match accepted {
                 Ok(connection) => connection,
                 Err(error) if is_passing(&error) => {

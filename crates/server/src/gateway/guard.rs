@@ -95,6 +95,8 @@ pub(super) struct Guard {
     pub(super) wishes: Wishes,
     /// An error of the provider was passed on: there is no answer to shape.
     pub(super) failed: bool,
+    /// What a hook interrupted for stands in no text of a channel.
+    pub(super) hit_aside: bool,
     pub(super) usage: (Option<u64>, Option<u64>),
 }
 
@@ -111,6 +113,8 @@ enum Verdict {
     Open,
     Allowed,
     Blocked(Call, Block),
+    /// The answer ended before the call was complete.
+    Cut,
 }
 
 /// One of the answers to a request.
@@ -133,6 +137,7 @@ impl Guard {
             todo: VecDeque::new(),
             wishes: Wishes::default(),
             failed: false,
+            hit_aside: false,
             usage: (None, None),
         }
     }
@@ -248,9 +253,18 @@ impl Guard {
         let mut state = door.conversation.state();
         let mut answer = Answer::default();
         let mut wishes = door.tell(&mut state, Some(&mut answer), &WatchEvent::Chunk(Chunk::Content(text)));
+        state.hooks.swap(&mut answer);
+        let clear = state.hooks.clear(session::Channel::Content);
+        state.hooks.swap(&mut answer);
+        if clear < text.len() as u64 {
+            // what its end could still make a match is one now, or never
+            let end = WatchEvent::Chunk(Chunk::Finish { reason: "" });
+            wishes.join(door.tell(&mut state, Some(&mut answer), &end));
+        }
         if wishes.redacts && wishes.interrupt.is_none() {
             wishes.interrupt = Some(("hookgate".to_owned(), false));
         }
+        self.hit_aside |= wishes.interrupt.is_some();
         self.wishes.join(wishes);
     }
 
@@ -349,6 +363,16 @@ impl Guard {
         }
     }
 
+    /// The calls that were never complete. They count as decided now; nothing of them may go out.
+    pub(super) fn give_up_calls(&mut self) -> Vec<Channel> {
+        let open = self.calls.iter_mut().filter(|(_, verdict)| matches!(verdict, Verdict::Open));
+        open.map(|(channel, verdict)| {
+            *verdict = Verdict::Cut;
+            *channel
+        })
+        .collect()
+    }
+
     /// The calls of a choice that stay here, and how many go out.
     pub(super) fn blocked(&self, choice: u32) -> (Vec<(&Call, &Block)>, usize) {
         let of_choice = self.calls.iter().filter(|(channel, _)| channel.choice == choice);
@@ -358,7 +382,7 @@ impl Guard {
             match verdict {
                 Verdict::Blocked(call, block) => blocked.push((call, block)),
                 Verdict::Allowed => allowed = allowed.saturating_add(1),
-                Verdict::Open => {}
+                Verdict::Open | Verdict::Cut => {}
             }
         }
         (blocked, allowed)

@@ -97,7 +97,7 @@ async fn admit_client(
         return Err(Refusal::new(ErrorKind::BadRequest, why));
     }
     let response = match route {
-        Route::Judged(middle) if !tenant.dispatcher.current().hooks().is_empty() => {
+        Route::Judged(middle) if must_read(shared, &tenant) => {
             judged(shared, &tenant, agent, middle, parts, incoming, line).await?
         }
         Route::Unknown(_) if guards(&tenant) => {
@@ -111,6 +111,12 @@ async fn admit_client(
         Route::Judged(_) | Route::Harmless(_) | Route::Unknown(_) => passed(shared, parts, incoming).await?,
     };
     Ok((response, permit))
+}
+
+/// Whether a request must be read: for hooks, or to know which provider takes its model.
+fn must_read(shared: &Shared, tenant: &Tenant) -> bool {
+    let by_model = || shared.upstreams.iter().any(|upstream| upstream.chooses_by_model());
+    !tenant.dispatcher.current().hooks().is_empty() || by_model()
 }
 
 /// Whether some hook could stop or change something: then a way round is no way.
@@ -258,6 +264,7 @@ async fn send(
     let exchange = asking.middle.exchange(true);
     let bytes = match whole::answer(Weave::new(door, exchange, looks), asking, &parts.headers, body).await {
         Outcome::Failed(why) => return Err(Refusal::new(ErrorKind::Upstream, why)),
+        Outcome::Refused(why) => return Err(Refusal::new(ErrorKind::Refused, why)),
         Outcome::Same(bytes) if decoder.is_plain() => bytes,
         Outcome::Same(bytes) | Outcome::Changed(bytes) => {
             parts.headers.remove(header::CONTENT_ENCODING);
@@ -283,10 +290,13 @@ async fn read_request(
     parts: &http::request::Parts,
     incoming: Incoming,
 ) -> Result<(Bytes, Bytes), Refusal> {
-    let bytes = body::read(incoming, shared.limits.max_body_bytes).await.map_err(|error| match error {
-        NotRead::TooLarge(_) => Refusal::new(ErrorKind::TooLarge, error.to_string()),
-        NotRead::Cut(_) => Refusal::new(ErrorKind::BadRequest, error.to_string()),
-    })?;
+    let bytes =
+        body::read(incoming, shared.limits.max_body_bytes, shared.limits.idle).await.map_err(|error| {
+            match error {
+                NotRead::TooLarge(_) => Refusal::new(ErrorKind::TooLarge, error.to_string()),
+                NotRead::Cut(_) | NotRead::Late(_) => Refusal::new(ErrorKind::BadRequest, error.to_string()),
+            }
+        })?;
     let encoding = parts.headers.get(header::CONTENT_ENCODING).and_then(|value| value.to_str().ok());
     match encoding {
         None => Ok((bytes.clone(), bytes)),

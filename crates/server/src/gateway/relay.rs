@@ -20,6 +20,9 @@ use std::collections::VecDeque;
 use std::time::Duration;
 use tokio::time::Instant;
 
+/// How long the events behind an answer's end are waited for, where the provider is asked again.
+const LAST_EVENTS: Duration = Duration::from_secs(1);
+
 /// One stream under way.
 pub(super) struct Relay {
     weave: Weave,
@@ -77,6 +80,9 @@ impl Relay {
     /// The next bytes for the client; none at the end.
     pub(super) async fn next(&mut self) -> Option<Result<Bytes, BoxError>> {
         loop {
+            if self.weave.has_work() {
+                self.work().await;
+            }
             self.take_events().await;
             if !self.out.is_empty() {
                 return Some(Ok(Bytes::from(std::mem::take(&mut self.out))));
@@ -116,7 +122,8 @@ impl Relay {
                             });
                         }
                         Err(odd) => {
-                            return self.fail(&format!("the upstream's stream cannot be read: {odd}"));
+                            return self
+                                .fail(&format!("the upstream's stream cannot be read: {}", told(&odd)));
                         }
                     }
                 }
@@ -124,6 +131,10 @@ impl Relay {
                 Err(too_large) => {
                     return self.fail(&format!("the upstream's stream cannot be read: {too_large}"));
                 }
+            }
+            if self.weave.has_work() && !self.out.is_empty() {
+                // a hook may take its time: what is free goes out first
+                return;
             }
             self.work().await;
             if self.source.is_none() {
@@ -136,16 +147,22 @@ impl Relay {
     /// Does what takes time, and writes what may go then.
     async fn work(&mut self) {
         if self.weave.has_work() {
-            let turn = self.weave.settle(&mut self.out).await;
-            match turn {
-                None => {}
-                Some(turn) => return self.turn(turn).await,
+            if let Some(turn) = self.weave.settle().await {
+                return self.turn(turn).await;
             }
         }
         self.flush();
     }
 
     async fn turn(&mut self, turn: Turn) {
+        if matches!(turn, Turn::More(_) | Turn::End(_)) {
+            self.flush();
+            self.weave.say_all(&mut self.out);
+        }
+        if matches!(turn, Turn::More(_)) {
+            // on some wires the cost comes behind the end
+            let _ = tokio::time::timeout(LAST_EVENTS, self.read_to_the_end()).await;
+        }
         self.drop_queue();
         // what is not read any more is not wanted: this cancels the request at the provider
         self.source = None;
@@ -153,7 +170,25 @@ impl Relay {
             Turn::End(how) => self.weave.exchange.end(how, &mut self.out),
             Turn::Drop => self.weave.exchange.end(End::Filtered, &mut self.out),
             Turn::Fail(why) => self.weave.exchange.fail(&why, &mut self.out),
-            Turn::Again(changes) => self.ask_again(changes).await,
+            Turn::Again(changes) | Turn::More(changes) => self.ask_again(changes).await,
+        }
+    }
+
+    /// Reads what the provider says behind the end of its answer. Nobody gets to see it.
+    async fn read_to_the_end(&mut self) {
+        loop {
+            while let Ok(Some(event)) = self.parser.next_event() {
+                if self.weave.exchange.read(&event, &mut |_| {}).is_err() {
+                    return;
+                }
+            }
+            let Some(source) = &mut self.source else { return };
+            let Some(Ok(frame)) = source.body.frame().await else { return };
+            let Ok(bytes) = frame.into_data() else { continue };
+            let parser = &mut self.parser;
+            if source.decoder.push(&bytes, |plain| parser.push(plain)).is_err() {
+                return;
+            }
         }
     }
 
@@ -188,6 +223,11 @@ impl Relay {
             }
             let Some(held) = self.queue.pop_front() else { break };
             self.held_bytes = self.held_bytes.saturating_sub(held.raw.len());
+            for wait in &held.waits {
+                if let Wait::Close(choice) = wait {
+                    self.weave.say(*choice, &mut self.out);
+                }
+            }
             let changes = self.weave.guard.changes(&held.parts);
             again(&held.raw, |event| {
                 self.weave.exchange.write(event, held.note, &changes, &mut self.out);
@@ -261,6 +301,10 @@ impl Relay {
     async fn end_of_source(&mut self, error: Option<BoxError>) {
         self.parser.finish();
         self.take_events().await;
+        while self.weave.has_work() && self.source.is_some() {
+            self.work().await;
+            self.take_events().await;
+        }
         if self.source.is_none() {
             return;
         }
@@ -285,7 +329,12 @@ impl Relay {
         if self.source.take().is_none() {
             return;
         }
-        // a call that was never complete was never judged: nothing of it goes out
+        // a call that was never complete was never judged: nothing of it goes out, but what stands behind it does
+        for channel in self.weave.guard.give_up_calls() {
+            self.weave.exchange.drop_call(channel);
+        }
+        self.flush();
+        self.weave.say_all(&mut self.out);
         self.drop_queue();
         self.out.extend_from_slice(self.parser.rest());
         self.broke_off = error;
@@ -314,6 +363,17 @@ fn take_in(
     let Scratch { waits, parts } = scratch;
     let mut nth = 0;
     exchange.read(event, &mut |piece| guard.piece(door, piece, &mut nth, waits, parts))
+}
+
+/// What was odd, without the provider's words: no hook has seen those.
+pub(super) fn told(odd: &hookgate_llm::proxy::Odd) -> String {
+    match (odd.0.find('`'), odd.0.rfind('`')) {
+        (Some(from), Some(to)) => {
+            let part = |range: Option<&str>| range.unwrap_or_default().to_owned();
+            part(odd.0.get(..from)) + "…" + &part(odd.0.get(to.saturating_add(1)..))
+        }
+        _ => odd.0.clone(),
+    }
 }
 
 /// Reads the bytes of one event once more.

@@ -82,12 +82,13 @@ impl Drop for Line {
 pub(super) struct Tracked {
     inner: Body,
     line: Line,
+    broke_off: Option<BoxError>,
     _permit: Option<tokio::sync::OwnedSemaphorePermit>,
 }
 
 impl Tracked {
     pub(super) fn around(inner: Body, line: Line, permit: Option<tokio::sync::OwnedSemaphorePermit>) -> Body {
-        Tracked { inner, line, _permit: permit }.boxed_unsync()
+        Tracked { inner, line, broke_off: None, _permit: permit }.boxed_unsync()
     }
 }
 
@@ -99,6 +100,9 @@ impl http_body::Body for Tracked {
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, BoxError>>> {
+        if let Some(error) = self.broke_off.take() {
+            return Poll::Ready(Some(Err(error)));
+        }
         let polled = Pin::new(&mut self.inner).poll_frame(context);
         match &polled {
             Poll::Ready(None) => self.line.complete = true,
@@ -110,6 +114,12 @@ impl http_body::Body for Tracked {
             }
             Poll::Ready(Some(Err(error))) => self.line.error = Some(error.to_string()),
             Poll::Pending => {}
+        }
+        if let Poll::Ready(Some(Err(error))) = polled {
+            // a server drops what it has not written yet when a body fails: what came before must be out first
+            self.broke_off = Some(error);
+            context.waker().wake_by_ref();
+            return Poll::Pending;
         }
         polled
     }

@@ -221,6 +221,12 @@ impl State {
         true
     }
 
+    /// Forgets that hooks were told of a message.
+    pub(super) fn unshow(&mut self, hash: u64) {
+        self.shown.remove(&hash);
+        self.shown_before.remove(&hash);
+    }
+
     /// Keeps a message for the next request. Beyond the bound the oldest goes.
     pub(super) fn queue(&mut self, role: Role, text: String) {
         if self.queued.len() >= MOST_QUEUED {

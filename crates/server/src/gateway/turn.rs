@@ -72,7 +72,7 @@ async fn new_prompt(
 ) -> Option<Admitted> {
     let is_new = door.conversation.state().show(link);
     if is_new {
-        door.shared.turns.begin(&door.conversation.id);
+        door.shared.turns.begin_of(door.tenant.id.as_deref(), &door.conversation.id);
     }
     let admitted = match ask(door, text).await {
         Ok(changed) => changed,
@@ -91,7 +91,7 @@ async fn new_prompt(
         return None;
     }
     let wishes = door.message(&mut state, Role::User, text, Origin::User);
-    stop(wishes)
+    stop(wishes, &mut state, link)
 }
 
 /// A prompt of an earlier turn: its text as it went on then, or what hooks make of it now.
@@ -142,7 +142,7 @@ fn new_result(door: &Door, asked: &Asked, n: usize, link: u64) -> Option<Admitte
     if wishes.interrupt.is_none() {
         wishes.join(door.message(&mut state, Role::Tool, output, Origin::Tool));
     }
-    stop(wishes)
+    stop(wishes, &mut state, link)
 }
 
 /// The call that a result answers.
@@ -163,7 +163,10 @@ pub(super) fn arguments(text: &str) -> Value {
     hookgate_llm::proxy::read_json(text.as_bytes()).unwrap_or_else(|| Value::String(text.to_owned()))
 }
 
-/// Before anything is asked an interrupt that asks again changes nothing: the request is still to go out.
-fn stop(wishes: super::door::Wishes) -> Option<Admitted> {
-    wishes.interrupt.filter(|(_, resend)| !resend).map(|(hook, _)| Admitted::Interrupted(hook))
+/// Before anything is asked an interrupt that asks again changes nothing: the request is still to go out. What was
+/// stopped counts as never shown: a repeat of the request meets the same hooks.
+fn stop(wishes: super::door::Wishes, state: &mut super::sessions::State, link: u64) -> Option<Admitted> {
+    let (hook, _) = wishes.interrupt.filter(|(_, resend)| !resend)?;
+    state.unshow(link);
+    Some(Admitted::Interrupted(hook))
 }

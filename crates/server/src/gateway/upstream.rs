@@ -10,6 +10,7 @@ use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::rt::{TokioExecutor, TokioTimer};
 use rustls_platform_verifier::BuilderVerifierExt;
 use secrecy::{ExposeSecret, SecretString};
+use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -73,6 +74,11 @@ impl Upstream {
     /// The address, for people.
     pub fn address(&self) -> String {
         self.base.to_string()
+    }
+
+    /// Whether the request's model must be known to choose it.
+    pub(super) fn chooses_by_model(&self) -> bool {
+        !self.models.is_empty()
     }
 
     /// The request's path without the mount, if it is one for this provider.
@@ -157,15 +163,19 @@ impl Courier {
         body: Body,
     ) -> Result<Response<Incoming>, NoAnswer> {
         let unreachable = |error: &dyn std::error::Error| NoAnswer::Unreachable(whole_text(error));
-        let uri =
-            upstream.uri(&outgoing.path, outgoing.query.as_deref()).map_err(|error| unreachable(&error))?;
+        let own_key = upstream.key.is_some();
+        let query =
+            outgoing.query.as_deref().map(|query| if own_key { without_key(query) } else { query.into() });
+        let query = query.filter(|query| !own_key || !query.is_empty());
+        let uri = upstream.uri(&outgoing.path, query.as_deref()).map_err(|error| unreachable(&error))?;
         let mut request = Request::new(body);
         *request.method_mut() = outgoing.method.clone();
         *request.uri_mut() = uri;
         *request.version_mut() = Version::HTTP_11;
         *request.headers_mut() = outgoing.headers.clone();
         if let Some(key) = &upstream.key {
-            replace_key(request.headers_mut(), key);
+            let in_query = outgoing.query.as_deref().is_some_and(has_key);
+            replace_key(request.headers_mut(), key, in_query);
         }
         match tokio::time::timeout(self.first_byte, self.client.request(request)).await {
             Ok(Ok(response)) => Ok(response),
@@ -196,9 +206,27 @@ pub(crate) fn connector() -> Result<HttpsConnector<HttpConnector>, rustls::Error
 /// The headers that carry keys, on the wires there are.
 const KEY_HEADERS: [&str; 3] = ["authorization", "x-api-key", "x-goog-api-key"];
 
-/// Puts the gateway's key where the client's was: in the same header, else as a bearer token.
-fn replace_key(headers: &mut HeaderMap, key: &SecretString) {
-    let used = KEY_HEADERS.into_iter().find(|name| headers.contains_key(*name)).unwrap_or("authorization");
+fn is_key(pair: &str) -> bool {
+    pair.starts_with("key=")
+}
+
+fn has_key(query: &str) -> bool {
+    query.split('&').any(is_key)
+}
+
+/// The query without the client's key.
+fn without_key(query: &str) -> Cow<'_, str> {
+    if !has_key(query) {
+        return query.into();
+    }
+    query.split('&').filter(|pair| !is_key(pair)).collect::<Vec<_>>().join("&").into()
+}
+
+/// Puts the gateway's key where the client's was: in the same header, else as a bearer token. Only one wire has keys in
+/// the query, and it has a header for them too.
+fn replace_key(headers: &mut HeaderMap, key: &SecretString, in_query: bool) {
+    let used = KEY_HEADERS.into_iter().find(|name| headers.contains_key(*name));
+    let used = used.unwrap_or(if in_query { "x-goog-api-key" } else { "authorization" });
     for name in KEY_HEADERS {
         headers.remove(name);
     }

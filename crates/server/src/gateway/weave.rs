@@ -15,6 +15,8 @@ pub(super) struct Weave {
     pub(super) exchange: Box<dyn Exchange>,
     pub(super) guard: Guard,
     looks: Looks,
+    /// What hookgate itself says, by choice; it goes before the choice's closing events.
+    says: Vec<(u32, String)>,
     /// How often the provider was asked again after blocked calls, and for hooks.
     rounds: u32,
     resends: u32,
@@ -23,8 +25,10 @@ pub(super) struct Weave {
 /// What follows beside writing on.
 #[derive(Debug)]
 pub(super) enum Turn {
-    /// Ask the provider again, with these changes of the request.
+    /// Ask the provider again, with these changes of the request. Nothing goes out any more of what came.
     Again(Vec<RequestChange>),
+    /// The same, and what was said so far stands.
+    More(Vec<RequestChange>),
     /// End the answer here; what was said so far stands.
     End(End),
     /// End it here, and nothing goes out any more of what came.
@@ -35,7 +39,7 @@ pub(super) enum Turn {
 
 impl Weave {
     pub(super) fn new(door: Door, exchange: Box<dyn Exchange>, looks: Looks) -> Weave {
-        Weave { door, exchange, guard: Guard::new(looks), looks, rounds: 0, resends: 0 }
+        Weave { door, exchange, guard: Guard::new(looks), looks, says: Vec::new(), rounds: 0, resends: 0 }
     }
 
     /// Whether something is to be done that takes time.
@@ -43,14 +47,14 @@ impl Weave {
         !self.guard.todo.is_empty() || self.guard.wishes.interrupt.is_some()
     }
 
-    /// Does it. `out` gets what hookgate itself says.
-    pub(super) async fn settle(&mut self, out: &mut Vec<u8>) -> Option<Turn> {
-        let turn = self.work_off(out).await;
+    /// Does it. What hookgate itself says waits for [`say`](Weave::say).
+    pub(super) async fn settle(&mut self) -> Option<Turn> {
+        let turn = self.work_off().await;
         self.door.tell_observers();
         turn
     }
 
-    async fn work_off(&mut self, out: &mut Vec<u8>) -> Option<Turn> {
+    async fn work_off(&mut self) -> Option<Turn> {
         if let Some(turn) = self.interrupted() {
             return Some(turn);
         }
@@ -58,7 +62,7 @@ impl Weave {
             match todo {
                 Todo::Judge(channel, call) => self.judge(channel, call).await,
                 Todo::Close(choice, reason) => {
-                    if let Some(turn) = self.close(choice, &reason, out).await {
+                    if let Some(turn) = self.close(choice, &reason).await {
                         return Some(turn);
                     }
                 }
@@ -70,8 +74,23 @@ impl Weave {
         None
     }
 
+    /// Writes what hookgate itself says in a choice, where the client stands now.
+    pub(super) fn say(&mut self, choice: u32, out: &mut Vec<u8>) {
+        for (_, text) in self.says.extract_if(.., |(of, _)| *of == choice) {
+            self.exchange.say(choice, &text, out);
+        }
+    }
+
+    /// The same in all choices.
+    pub(super) fn say_all(&mut self, out: &mut Vec<u8>) {
+        for (choice, text) in self.says.drain(..) {
+            self.exchange.say(choice, &text, out);
+        }
+    }
+
     /// The provider is asked again: what comes belongs to another answer.
     pub(super) fn next_answer(&mut self) {
+        self.says.clear();
         self.exchange.next_answer();
         if let Some(story) = &self.door.story {
             story.next_answer();
@@ -123,7 +142,7 @@ impl Weave {
     }
 
     /// A choice ended: blocked calls, the message, additions, what hooks still want.
-    async fn close(&mut self, choice: u32, reason: &str, out: &mut Vec<u8>) -> Option<Turn> {
+    async fn close(&mut self, choice: u32, reason: &str) -> Option<Turn> {
         self.guard.finish(&self.door, choice, reason);
         if let Some(turn) = self.interrupted() {
             return Some(turn);
@@ -134,11 +153,11 @@ impl Weave {
         if !blocked.is_empty() {
             if allowed == 0 && self.may_tell_model() {
                 self.rounds = self.rounds.saturating_add(1);
-                return Some(Turn::Again(self.told(blocked)));
+                return Some(Turn::More(self.told(blocked)));
             }
             for (call, block) in &blocked {
                 let text = format!("[{} was not run: {}]\n", call.name, block.reason);
-                self.exchange.say(choice, &text, out);
+                self.says.push((choice, text));
             }
             if allowed == 0 {
                 return Some(Turn::End(End::Filtered));
@@ -147,13 +166,16 @@ impl Weave {
         let calls_go_out = allowed > 0 || reason == "tool_calls";
         if self.guard.looks_at_end()
             && !self.guard.failed
-            && let Some(turn) = self.end_of_turn(choice, calls_go_out, out).await
+            && let Some(turn) = self.end_of_turn(choice, calls_go_out).await
         {
             return Some(turn);
         }
         if let Some(hook) = self.guard.wishes.resend.take() {
             let echo = vec![RequestChange::Echo(self.exchange.echo())];
-            return Some(self.resend(&hook, echo));
+            return Some(match self.resend(&hook, echo) {
+                Turn::Again(changes) => Turn::More(changes),
+                other => other,
+            });
         }
         if let Some(continues) = self.exchange.continues() {
             self.door.tenant.sessions.answered(&self.door.conversation, continues);
@@ -163,7 +185,7 @@ impl Weave {
     }
 
     /// The answer as a message, and what is added to it where the turn ends here.
-    async fn end_of_turn(&mut self, choice: u32, calls_go_out: bool, out: &mut Vec<u8>) -> Option<Turn> {
+    async fn end_of_turn(&mut self, choice: u32, calls_go_out: bool) -> Option<Turn> {
         let content = std::mem::take(&mut self.guard.choice(choice).content);
         if !content.is_empty() {
             let wishes = self.door.message(
@@ -177,7 +199,7 @@ impl Weave {
                 return Some(turn);
             }
         }
-        if calls_go_out {
+        if calls_go_out || self.guard.wishes.resend.is_some() {
             return None;
         }
         let additions = self.door.shape(&content).await;
@@ -187,10 +209,10 @@ impl Weave {
             return Some(Turn::Drop);
         }
         for text in additions.append {
-            self.exchange.say(choice, &text, out);
+            self.says.push((choice, text));
         }
         for text in additions.send {
-            self.exchange.say(choice, &format!("\n\n{text}"), out);
+            self.says.push((choice, format!("\n\n{text}")));
         }
         self.door.watch(LifeEvent::Stop);
         None

@@ -9,6 +9,7 @@ use hookgate_llm::proxy::{Change, End, Piece, read_json};
 use http::{HeaderMap, header};
 use hyper::body::Incoming;
 use serde_json::Value;
+use std::time::Duration;
 
 /// What the client gets.
 pub(super) enum Outcome {
@@ -18,6 +19,8 @@ pub(super) enum Outcome {
     Changed(Bytes),
     /// No answer: why.
     Failed(String),
+    /// No answer, because of a hook.
+    Refused(String),
 }
 
 /// Reads an answer, shows it to the hooks and writes what is left of it.
@@ -28,7 +31,8 @@ pub(super) async fn answer(
     body: Incoming,
 ) -> Outcome {
     let most = weave.door.shared.limits.max_answer_bytes;
-    let (mut bytes, mut value) = match read(most, headers, body).await {
+    let idle = weave.door.shared.limits.idle;
+    let (mut bytes, mut value) = match read(most, idle, headers, body).await {
         Ok(read) => read,
         Err(why) => return Outcome::Failed(why),
     };
@@ -38,27 +42,37 @@ pub(super) async fn answer(
             return Outcome::Failed(why);
         }
         let mut nowhere = Vec::new();
-        let end = match weave.settle(&mut nowhere).await {
+        let turn = weave.settle().await;
+        let dropped = matches!(turn, Some(Turn::Drop | Turn::Again(_)));
+        if dropped && weave.guard.hit_aside && matches!(turn, Some(Turn::Drop)) {
+            let why = "a hook interrupted the answer, and what it found stands where nothing can be left out";
+            return Outcome::Refused(why.to_owned());
+        }
+        if dropped {
+            seen.drop_all(&mut weave);
+        } else {
+            weave.say_all(&mut nowhere);
+        }
+        let changes = if dropped { seen.blank() } else { weave.guard.changes(&seen.parts) };
+        let end = match turn {
             None => None,
             Some(Turn::End(how)) => Some(how),
-            Some(Turn::Drop) => {
-                seen.drop_all(&mut weave);
-                let changes = (0..seen.n_texts)
-                    .map(|nth| Change::Text { nth, text: String::new() })
-                    .collect::<Vec<_>>();
-                return changed(weave.exchange.write_body(value, &changes, Some(End::Filtered)));
-            }
+            Some(Turn::Drop) => Some(End::Filtered),
             Some(Turn::Fail(why)) => return Outcome::Failed(why),
-            Some(Turn::Again(changes)) => {
+            Some(Turn::Again(more) | Turn::More(more)) => {
+                // what is written of this answer stands before the next one
+                let _ = weave.exchange.write_body(value, &changes, None);
+                if weave.guard.hit_aside {
+                    weave.exchange = asking.middle.exchange(true);
+                }
                 weave.next_answer();
-                match ask_again(most, &mut asking, &changes).await {
+                match ask_again(most, idle, &mut asking, &more).await {
                     Ok(read) => (bytes, value) = read,
                     Err(why) => return Outcome::Failed(why),
                 }
                 continue;
             }
         };
-        let changes = weave.guard.changes(&seen.parts);
         let written = weave.exchange.write_body(value.clone(), &changes, end);
         return if written == value { Outcome::Same(bytes) } else { changed(written) };
     }
@@ -77,6 +91,11 @@ struct Seen {
 }
 
 impl Seen {
+    /// Leaves no text.
+    fn blank(&self) -> Vec<Change> {
+        (0..self.n_texts).map(|nth| Change::Text { nth, text: String::new() }).collect()
+    }
+
     fn drop_all(&self, weave: &mut Weave) {
         for channel in &self.calls {
             weave.exchange.drop_call(*channel);
@@ -97,7 +116,7 @@ fn show(weave: &mut Weave, value: &Value, seen: &mut Seen) -> Result<(), String>
         // texts are counted whether or not anybody looks at them
         guard.piece(door, piece, n_texts, &mut waits, parts);
     });
-    read.map_err(|odd| format!("the upstream's answer cannot be read: {odd}"))?;
+    read.map_err(|odd| format!("the upstream's answer cannot be read: {}", super::relay::told(&odd)))?;
     for choice in guard.open_choices() {
         guard.todo.push_back(super::guard::Todo::Close(choice, "stop".to_owned()));
     }
@@ -105,8 +124,13 @@ fn show(weave: &mut Weave, value: &Value, seen: &mut Seen) -> Result<(), String>
 }
 
 /// The bytes of a body, and what stands in them without compression.
-async fn read(most: usize, headers: &HeaderMap, body: Incoming) -> Result<(Bytes, Value), String> {
-    let bytes = body::read(body, most)
+async fn read(
+    most: usize,
+    idle: Duration,
+    headers: &HeaderMap,
+    body: Incoming,
+) -> Result<(Bytes, Value), String> {
+    let bytes = body::read(body, most, idle)
         .await
         .map_err(|error| format!("the upstream's answer cannot be read: {error}"))?;
     let encoding = headers.get(header::CONTENT_ENCODING).and_then(|value| value.to_str().ok());
@@ -119,6 +143,7 @@ async fn read(most: usize, headers: &HeaderMap, body: Incoming) -> Result<(Bytes
 
 async fn ask_again(
     most: usize,
+    idle: Duration,
     asking: &mut Asking,
     changes: &[hookgate_llm::proxy::RequestChange],
 ) -> Result<(Bytes, Value), String> {
@@ -128,5 +153,5 @@ async fn ask_again(
         return Err(format!("asked again, the upstream answered with status {}", response.status()));
     }
     let (parts, body) = response.into_parts();
-    read(most, &parts.headers, body).await
+    read(most, idle, &parts.headers, body).await
 }

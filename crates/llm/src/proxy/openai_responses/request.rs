@@ -12,6 +12,9 @@ use crate::wire::json::text;
 const OUTSIDE: usize = usize::MAX;
 
 pub(super) fn asked(body: &Value) -> Result<Asked, Odd> {
+    if !body.is_object() {
+        return Err(Odd("the request is no object".into()));
+    }
     let mut said = Vec::new();
     let mut push = |message, part, what| said.push(Said { place: Place { message, part }, what });
     match body.get("instructions") {
