@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 use std::path::PathBuf;
 
 fn reader_accepts(definition: &Value) -> Result<(), String> {
-    let read = define::read("t.json", &definition.to_string(), Source::User, &ActionKinds::standard());
+    let read = define::read("t.json", &definition.to_string(), Source::Operator, &ActionKinds::standard());
     match read.problems.first() {
         Some(problem) => Err(problem.to_string()),
         None => Ok(()),
@@ -30,6 +30,7 @@ fn is_beyond_a_schema(fault: &str) -> bool {
         "not a CEL expression",
         "because of the scope",
         "has a mode",
+        "needs `target` stream and a `regex`",
         "`source` or `file`",
         "`argv` or `shell`",
     ]
@@ -77,6 +78,7 @@ fn on_every_field_left_out_misspelt_or_of_another_type() {
         json!({"$schema": "x", "target": "chat", "label": "l", "enabled": true, "roles": ["user"], "regex": "x",
                "maxTriggers": 1, "actions": [{"type": "log", "message": "m"}]}),
         json!({"target": "stream", "chunks": ["content"], "actions": [{"type": "interrupt", "resend": true}]}),
+        json!({"target": "stream", "regex": "x", "actions": [{"type": "redact", "with": "w"}]}),
         json!({"target": "tool", "tools": ["t"], "event": "error", "actions": [{"type": "queue-message",
                "role": "tool", "message": "m"}, {"type": "queue-resend"}]}),
         json!({"id": "i", "event": "pre_tool_use", "matcher": "exec", "if_expr": "true", "priority": -1,

@@ -28,6 +28,7 @@ pub struct Metrics {
     requests: Family<StatusLabels, Counter>,
     request_seconds: Histogram,
     held_seconds: Histogram,
+    spans_dropped: Counter,
     outbox: Gauge<u64, AtomicU64>,
     degraded: Gauge<u64, AtomicU64>,
 }
@@ -86,6 +87,7 @@ impl Metrics {
             requests: Family::default(),
             request_seconds: seconds(),
             held_seconds: seconds(),
+            spans_dropped: Counter::default(),
             outbox: Gauge::default(),
             degraded: Gauge::default(),
         };
@@ -113,6 +115,7 @@ impl Metrics {
             "How long text waited until it was clear",
             self.held_seconds.clone(),
         );
+        registry.register("spans_dropped", "Spans that no collector took", self.spans_dropped.clone());
         registry.register("outbox_jobs", "Deliveries that wait", self.outbox.clone());
         registry.register(
             "hooks_degraded",
@@ -155,6 +158,11 @@ impl Metrics {
             }
             Happened::Log { .. } | Happened::Warned { .. } => {}
         }
+    }
+
+    /// Counts spans that no collector took.
+    pub fn spans_dropped(&self, n: u64) {
+        self.spans_dropped.inc_by(n);
     }
 
     /// How many deliveries wait.

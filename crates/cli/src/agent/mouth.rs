@@ -14,7 +14,7 @@ const LATE: &str = "blocked because hookgate had no answer in time";
 
 /// How much earlier than the agent's limit the answer comes: a tenth of it, within these bounds.
 const LEAST_MARGIN: Duration = Duration::from_millis(150);
-const MOST_MARGIN: Duration = Duration::from_secs(1);
+const MOST_MARGIN: Duration = Duration::from_secs(3);
 
 /// Speaks once.
 #[derive(Debug)]
@@ -102,7 +102,7 @@ pub(crate) fn deadline(limit: Duration) -> Instant {
 }
 
 fn margin(limit: Duration) -> Duration {
-    (limit / 10).clamp(LEAST_MARGIN, MOST_MARGIN).min(limit / 2)
+    (limit / 4).clamp(LEAST_MARGIN, MOST_MARGIN).min(limit / 2)
 }
 
 /// How long this process has been running, as far as the system tells. Loading the program takes long on a busy
@@ -132,7 +132,7 @@ mod tests {
     #[test]
     fn the_margin_grows_with_the_limit() {
         for (limit, want) in
-            [(200, 100), (1000, 150), (2000, 200), (5000, 500), (30_000, 1000), (600_000, 1000)]
+            [(200, 100), (1000, 250), (2000, 500), (5000, 1250), (30_000, 3000), (600_000, 3000)]
         {
             let got = margin(Duration::from_millis(limit));
             assert_eq!(got, Duration::from_millis(want), "{limit}");

@@ -42,6 +42,8 @@ pub(crate) struct GatewayTable {
     /// How often hook folders are looked at for changes.
     pub(crate) reload_ms: Option<u64>,
     pub(crate) log: Option<LogName>,
+    /// Where traces go: the address of an OpenTelemetry collector.
+    pub(crate) otlp_endpoint: Option<String>,
     /// The header by which a proxy in front says whose request it is.
     pub(crate) tenant_header: Option<String>,
     pub(crate) agent_header: Option<String>,

@@ -1,5 +1,6 @@
 //! `hookgate gateway`: the gateway as configured, from its start to its end.
 
+mod collector;
 mod demo;
 mod hooks;
 mod log;
@@ -21,6 +22,7 @@ use hookgate_handlers::command::Commands;
 use hookgate_handlers::watchers::{self, Kept, Watchers};
 use hookgate_server::gateway::{Gateway, Identify, KeyHash, Listen, Options, Tenant, Tenants, Tls, Who};
 use hookgate_server::metrics::Metrics;
+use hookgate_server::traces::{Collector, Lost, Traces};
 use hooks::HookSets;
 use log::Log;
 use settings::{Identity, Place, Settings};
@@ -68,6 +70,7 @@ async fn serve(settings: Settings) -> Result<Exit, Failure> {
         recorder: Arc::clone(&recorder),
         budget: settings.chain_budget,
     };
+    let traces = start_traces(settings.collector.clone(), &metrics, &log)?;
     let pools = pools(&hooks, &around, trail.as_ref());
     pools.iter().for_each(Watchers::resume);
     let options = Options {
@@ -80,16 +83,22 @@ async fn serve(settings: Settings) -> Result<Exit, Failure> {
         max_resends: settings.max_resends,
         limits: settings.limits,
         observer: {
-            let (metrics, log) = (Arc::clone(&metrics), log.clone());
+            let (metrics, log, traces) = (Arc::clone(&metrics), log.clone(), traces.clone());
             Arc::new(move |what| {
                 metrics.note(what);
                 log.note(what);
+                if let Some(traces) = &traces {
+                    traces.note(what);
+                }
             })
         },
         metrics: settings.open_metrics.then(|| text_of(&metrics)),
         degraded: hooks.degraded(),
     };
     let gateway = Gateway::new(options, &this_run()).map_err(|error| Failure::new(with_causes(&error)))?;
+    if traces.is_some() {
+        gateway.keep_stories();
+    }
     let (listen, where_at) = bind(&settings.place).await?;
     log.say(&format!("listening on {where_at}, {}", hooks.summary()));
     let reloading =
@@ -108,6 +117,11 @@ async fn serve(settings: Settings) -> Result<Exit, Failure> {
     reloading.abort();
     if let Some(admin) = admin {
         admin.abort();
+    }
+    if let Some(traces) = traces
+        && !traces.close(SETTLING).await
+    {
+        log.say("the last traces were not sent: the collector does not answer");
     }
     gateway.end_sessions();
     let mut left = 0usize;
@@ -136,6 +150,24 @@ async fn serve(settings: Settings) -> Result<Exit, Failure> {
         }
         Err(error) => Err(Failure::new(format!("the gateway cannot go on listening: {error}"))),
     }
+}
+
+/// Begins to send traces, where a collector is named. What it does not take is counted, and said once.
+fn start_traces(
+    collector: Option<Collector>,
+    metrics: &Arc<Metrics>,
+    log: &Log,
+) -> Result<Option<Arc<Traces>>, Failure> {
+    let Some(collector) = collector else { return Ok(None) };
+    let (metrics, log) = (Arc::clone(metrics), log.clone());
+    let on_lost = move |lost: Lost| {
+        metrics.spans_dropped(lost.spans);
+        if let Some(why) = lost.why {
+            log.say(&format!("traces are lost, the collector does not take them: {why}"));
+        }
+    };
+    let traces = Traces::start(collector, Arc::new(on_lost));
+    traces.map(|traces| Some(Arc::new(traces))).map_err(|error| Failure::new(with_causes(&error)))
 }
 
 fn text_of(metrics: &Arc<Metrics>) -> Arc<dyn Fn() -> String + Send + Sync> {

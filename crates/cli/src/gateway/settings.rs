@@ -1,11 +1,13 @@
 //! What holds for the gateway in the end: flags beat the file.
 
+use super::collector;
 use crate::args::GatewayArgs;
 use crate::config::{ConfigFile, Judging, LogName, OnBlockName, OnHoldLimitName, TenantTable};
 use crate::data::DataDir;
 use crate::failure::Failure;
 use hookgate_handlers::folder::{self, HOOKS_DIR_VARIABLE, OnInvalid};
 use hookgate_server::gateway::{KeyHash, Limits, OnBlock, OnHoldLimit, Upstream};
+use hookgate_server::traces::Collector;
 use secrecy::SecretString;
 use serde_json::{Map, Value};
 use std::ffi::OsString;
@@ -13,7 +15,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 /// Where variables are looked up.
-type Environment<'a> = &'a dyn Fn(&str) -> Option<OsString>;
+pub(super) type Environment<'a> = &'a dyn Fn(&str) -> Option<OsString>;
 
 /// Where a gateway listens when nobody says otherwise.
 const LISTEN: &str = "127.0.0.1:8787";
@@ -42,6 +44,7 @@ pub(super) struct Settings {
     pub(super) drain: Duration,
     pub(super) reload: Duration,
     pub(super) log: LogName,
+    pub(super) collector: Option<Collector>,
 }
 
 /// Where it listens.
@@ -127,6 +130,7 @@ impl Settings {
             drain: table.drain_ms.map_or(Duration::from_secs(30), ms),
             reload: table.reload_ms.map_or(Duration::from_millis(250), ms).max(ms(10)),
             log: flags.log.or(table.log).unwrap_or(LogName::Json),
+            collector: collector::find(table.otlp_endpoint.as_deref(), environment)?,
             builtins: file.builtin.0,
         })
     }

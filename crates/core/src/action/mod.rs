@@ -11,6 +11,7 @@ mod queue_resend;
 mod redact;
 mod text;
 
+pub(crate) use redact::REDACTED;
 pub use text::ActionText;
 
 use crate::define::Fields;

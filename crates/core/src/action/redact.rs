@@ -11,7 +11,8 @@ use crate::dispatch::Firing;
 use crate::effect::{Effect, EffectKind};
 use crate::template::Template;
 
-const DEFAULT: &str = "[redacted]";
+/// What stands there when the hook does not say.
+pub(crate) const REDACTED: &str = "[redacted]";
 
 #[derive(Debug)]
 struct Redact {
@@ -19,7 +20,7 @@ struct Redact {
 }
 
 pub(super) fn read(fields: &Fields<'_>) -> Option<Box<dyn Action>> {
-    Some(Box::new(Redact { with: Template::parse(fields.text("with").unwrap_or(DEFAULT)) }))
+    Some(Box::new(Redact { with: Template::parse(fields.text("with").unwrap_or(REDACTED)) }))
 }
 
 impl Action for Redact {

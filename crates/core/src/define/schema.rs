@@ -135,7 +135,7 @@ struct StreamHook {
     max_triggers: u64,
     /// What to do, in order; omitted or empty: log a dump of the event.
     #[serde(default)]
-    actions: Vec<ActionDef>,
+    actions: Vec<StreamActionDef>,
 }
 
 /// Fires when a tool runs.
@@ -176,6 +176,15 @@ struct ToolHook {
 enum ToolActionDef {
     Any(ActionDef),
     Block(BlockAction),
+}
+
+/// One thing to do about a piece of an answer.
+#[derive(Serialize, JsonSchema)]
+#[serde(untagged)]
+#[allow(dead_code, reason = "only its schema is used")]
+enum StreamActionDef {
+    Any(ActionDef),
+    Redact(RedactAction),
 }
 
 /// One thing to do.
@@ -272,6 +281,24 @@ struct BlockAction {
     /// The reason for model and user: a template with `{{variable}}` placeholders.
     #[serde(default)]
     message: String,
+}
+
+words! {
+    /// Replaces what was found.
+    pub enum RedactOnly("action") {
+        /// Replace it.
+        Redact = "redact",
+    }
+}
+
+/// Puts something else in the place of the matched text; only with a `regex`, in the trusted folder.
+#[derive(Serialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct RedactAction {
+    r#type: RedactOnly,
+    /// What stands there: a template with `{{variable}}` placeholders.
+    #[serde(default = "redacted")]
+    with: String,
 }
 
 words! {
@@ -437,6 +464,9 @@ fn after() -> ToolMoment {
 }
 fn assistant() -> Role {
     Role::Assistant
+}
+fn redacted() -> String {
+    crate::action::REDACTED.to_owned()
 }
 fn global() -> Scope {
     Scope::Global

@@ -249,6 +249,7 @@ fn begin(dfa: &DFA, shard: &mut Shard, anchored: Anchored, before: Option<u8>) -
 }
 
 #[cfg(test)]
+#[expect(clippy::string_slice, reason = "a test may stop")]
 mod tests {
     use super::*;
     use proptest::prelude::*;

@@ -2,13 +2,13 @@
 
 use super::sessions::{Conversation, State};
 use super::tenants::Tenant;
-use super::{Happened, Shared};
+use super::{Happened, Shared, Story};
 use hookgate_core::effect::{Effect, EffectKind};
 use hookgate_core::event::{Message, Origin, Role, ToolOutcome, ToolRun, WatchEvent};
 use hookgate_core::facts::{GateEvent, Head, LifeEvent, ShapeEvent};
 use hookgate_core::point::Point;
 use hookgate_core::session::Answer;
-use hookgate_core::verdict::{Additions, Block, Ruling};
+use hookgate_core::verdict::{Additions, Block, Ruling, Trace};
 use serde_json::Value;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -25,6 +25,7 @@ pub(super) struct Door {
     pub(super) n_events: AtomicU64,
     /// What observers are not told yet.
     pub(super) untold: Mutex<Vec<Effect>>,
+    pub(super) story: Option<Arc<Story>>,
 }
 
 /// What hooks asked for while they were told something.
@@ -85,13 +86,28 @@ impl Door {
         self.tenant.dispatcher.listens_at(point)
     }
 
+    /// Tells the observer, and the request's story, what happened.
+    pub(super) fn happened(&self, what: &Happened<'_>) {
+        if let Some(story) = &self.story {
+            story.happened(what);
+        }
+        self.shared.happened(what);
+    }
+
+    fn tell_trace(&self, trace: &Trace) {
+        if let Some(story) = &self.story {
+            story.asked(trace);
+        }
+        self.shared.tell_trace(&self.tenant, trace);
+    }
+
     /// Asks the gate's hooks.
     pub(super) async fn ask(&self, event: GateEvent) -> Ruling {
         if !self.listens_at(event.point()) {
             return Ruling::allow();
         }
         let ruling = self.tenant.dispatcher.ask(&self.shared.around, &self.head(), event).await;
-        self.shared.tell_trace(&self.tenant, &ruling.trace);
+        self.tell_trace(&ruling.trace);
         ruling
     }
 
@@ -102,7 +118,7 @@ impl Door {
         }
         let event = ShapeEvent::PreResponse { response: response.to_owned() };
         let additions = self.tenant.dispatcher.shape(&self.shared.around, &self.head(), event).await;
-        self.shared.tell_trace(&self.tenant, &additions.trace);
+        self.tell_trace(&additions.trace);
         additions
     }
 

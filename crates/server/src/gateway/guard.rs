@@ -172,12 +172,20 @@ impl Guard {
             Piece::Aside(text) => self.aside(door, &text),
             Piece::Finish { choice, reason } => {
                 if self.choice(choice).reason.replace(reason.to_string()).is_none() {
+                    if let Some(story) = &door.story {
+                        story.finished(&reason);
+                    }
                     self.todo.push_back(Todo::Close(choice, reason.into_owned()));
                 }
                 waits.push(Wait::Close(choice));
             }
             Piece::Error(_) => self.failed = true,
-            Piece::Usage { input, output } => self.usage = (input.or(self.usage.0), output.or(self.usage.1)),
+            Piece::Usage { input, output } => {
+                self.usage = (input.or(self.usage.0), output.or(self.usage.1));
+                if let Some(story) = &door.story {
+                    story.used(input, output);
+                }
+            }
             Piece::Done => {}
         }
     }
@@ -459,6 +467,7 @@ mod tests {
     use super::*;
 
     #[test]
+    #[expect(clippy::single_range_in_vec_init, reason = "a list of ranges is meant")]
     fn a_range_is_replaced_across_parts() {
         let channel = Channel { choice: 0, kind: ChannelKind::Content };
         let parts = [("abc", 0), ("def", 3), ("ghi", 6)].map(|(text, start)| Part {

@@ -58,6 +58,9 @@ pub(super) async fn handle(shared: Arc<Shared>, request: Request<Incoming>) -> R
     let middle = match route {
         Route::Judged(middle) | Route::Harmless(middle) | Route::Unknown(middle) => middle,
     };
+    if let Route::Judged(middle) = route {
+        line.story = shared.story(middle.name(), &parts.headers);
+    }
     let answered = admit_client(&shared, &parts, incoming, route, &mut line).await;
     let (response, permit) = match answered {
         Ok((response, permit)) => (response, Some(permit)),
@@ -94,7 +97,7 @@ async fn admit_client(
         return Err(Refusal::new(ErrorKind::BadRequest, why));
     }
     let response = match route {
-        Route::Judged(middle) if !tenant.dispatcher.current().hooks().is_empty() => {
+        Route::Judged(middle) if must_read(shared, &tenant) => {
             judged(shared, &tenant, agent, middle, parts, incoming, line).await?
         }
         Route::Unknown(_) if guards(&tenant) => {
@@ -108,6 +111,12 @@ async fn admit_client(
         Route::Judged(_) | Route::Harmless(_) | Route::Unknown(_) => passed(shared, parts, incoming).await?,
     };
     Ok((response, permit))
+}
+
+/// Whether a request must be read: for hooks, or to know which provider takes its model.
+fn must_read(shared: &Shared, tenant: &Tenant) -> bool {
+    let by_model = || shared.upstreams.iter().any(|upstream| upstream.chooses_by_model());
+    !tenant.dispatcher.current().hooks().is_empty() || by_model()
 }
 
 /// Whether some hook could stop or change something: then a way round is no way.
@@ -189,20 +198,17 @@ async fn judged(
         agent,
         conversation,
         request_id: line.id.clone(),
-        trace_id: trace_of(&parts.headers),
+        trace_id: trace_of(&parts.headers).or_else(|| line.story.as_ref().map(|story| story.trace_id_text())),
         n_events: AtomicU64::new(0),
         untold: Mutex::default(),
+        story: line.story.clone(),
     };
     let admitted = turn::admit(&door, &asked).await;
     door.tell_observers();
     let changes = match admitted {
         Admitted::Forward(changes) => changes,
         Admitted::Blocked(block) => {
-            shared.happened(&Happened::Blocked {
-                tenant: tenant.id.as_deref(),
-                what: "prompt",
-                block: &block,
-            });
+            door.happened(&Happened::Blocked { tenant: tenant.id.as_deref(), what: "prompt", block: &block });
             return Err(Refusal::new(ErrorKind::Refused, block.reason));
         }
         Admitted::Interrupted(hook) => {

@@ -14,14 +14,16 @@ mod handle;
 mod relay;
 mod request_log;
 mod sessions;
+mod story;
 mod tenants;
 mod turn;
-mod upstream;
+pub(crate) mod upstream;
 mod weave;
 mod whole;
 
 pub use front::{Listen, Tls};
 pub use request_log::Line;
+pub use story::{Moment, Story, Told};
 pub use tenants::{Identify, KeyHash, Tenant, Tenants, Who, hash_of};
 pub use upstream::{NoAddress, Upstream};
 
@@ -34,7 +36,7 @@ use hookgate_handlers::prompt::Turns;
 use sessions::Conversation;
 use std::fmt;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 use upstream::Courier;
 
@@ -223,6 +225,8 @@ pub(crate) struct Shared {
     /// Tells this run's ids from those of others.
     run: String,
     n_requests: AtomicU64,
+    /// Whether each request keeps its story.
+    stories: AtomicBool,
 }
 
 impl Gateway {
@@ -249,8 +253,14 @@ impl Gateway {
                 courier,
                 run: run.to_owned(),
                 n_requests: AtomicU64::new(0),
+                stories: AtomicBool::new(false),
             }),
         })
+    }
+
+    /// From now on requests that ask a model keep their [`Story`], for traces.
+    pub fn keep_stories(&self) {
+        self.shared.stories.store(true, Ordering::Relaxed);
     }
 
     /// How many conversations are known.
@@ -279,6 +289,12 @@ impl Shared {
         for warning in &trace.warnings {
             self.happened(&Happened::Warned { tenant, warning });
         }
+    }
+
+    /// Begins a request's story, where somebody wants it.
+    fn story(&self, wire: &'static str, headers: &http::HeaderMap) -> Option<Arc<Story>> {
+        let wanted = self.stories.load(Ordering::Relaxed);
+        wanted.then(|| Story::begin(wire, headers)).flatten().map(Arc::new)
     }
 
     fn next_id(&self) -> String {

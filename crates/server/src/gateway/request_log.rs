@@ -1,7 +1,7 @@
 //! One structured line for each request, told when its answer is out or given up.
 
 use super::body::{Body, BoxError};
-use super::{Happened, Shared};
+use super::{Happened, Shared, Story};
 use bytes::Bytes;
 use http_body::{Frame, SizeHint};
 use http_body_util::BodyExt;
@@ -39,6 +39,8 @@ pub struct Line {
     pub complete: bool,
     /// What hookgate itself answered.
     pub error: Option<String>,
+    /// What happened meanwhile, where traces are wanted.
+    pub story: Option<Arc<Story>>,
 }
 
 impl Line {
@@ -58,6 +60,7 @@ impl Line {
             took: Duration::ZERO,
             complete: false,
             error: None,
+            story: None,
         }
     }
 

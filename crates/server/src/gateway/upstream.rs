@@ -76,6 +76,11 @@ impl Upstream {
         self.base.to_string()
     }
 
+    /// Whether the request's model must be known to choose it.
+    pub(super) fn chooses_by_model(&self) -> bool {
+        !self.models.is_empty()
+    }
+
     /// The request's path without the mount, if it is one for this provider.
     pub(super) fn takes<'p>(&self, path: &'p str, model: Option<&str>) -> Option<&'p str> {
         let rest = match self.mount.as_str() {
@@ -142,20 +147,7 @@ pub(super) struct Courier {
 impl Courier {
     /// `first_byte`: how long a provider may think before its answer's head.
     pub(super) fn new(first_byte: Duration) -> Result<Courier, rustls::Error> {
-        let mut tcp = HttpConnector::new();
-        tcp.set_nodelay(true);
-        tcp.enforce_http(false);
-        tcp.set_connect_timeout(Some(Duration::from_secs(10)));
-        let provider = Arc::new(rustls::crypto::ring::default_provider());
-        let tls = rustls::ClientConfig::builder_with_provider(provider)
-            .with_safe_default_protocol_versions()?
-            .with_platform_verifier()?
-            .with_no_client_auth();
-        let connector = HttpsConnectorBuilder::new()
-            .with_tls_config(tls)
-            .https_or_http()
-            .enable_all_versions()
-            .wrap_connector(tcp);
+        let connector = connector()?;
         let client = Client::builder(TokioExecutor::new())
             .pool_timer(TokioTimer::new())
             .pool_idle_timeout(Duration::from_secs(60))
@@ -191,6 +183,24 @@ impl Courier {
             Err(_) => Err(NoAnswer::Late(self.first_byte)),
         }
     }
+}
+
+/// Connects to http and https addresses, with the system's certificates.
+pub(crate) fn connector() -> Result<HttpsConnector<HttpConnector>, rustls::Error> {
+    let mut tcp = HttpConnector::new();
+    tcp.set_nodelay(true);
+    tcp.enforce_http(false);
+    tcp.set_connect_timeout(Some(Duration::from_secs(10)));
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let tls = rustls::ClientConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()?
+        .with_platform_verifier()?
+        .with_no_client_auth();
+    Ok(HttpsConnectorBuilder::new()
+        .with_tls_config(tls)
+        .https_or_http()
+        .enable_all_versions()
+        .wrap_connector(tcp))
 }
 
 /// The headers that carry keys, on the wires there are.
@@ -269,7 +279,7 @@ pub(super) fn strip_hop_by_hop(headers: &mut HeaderMap) {
 }
 
 /// An error with all that stands behind it.
-fn whole_text(error: &dyn std::error::Error) -> String {
+pub(crate) fn whole_text(error: &dyn std::error::Error) -> String {
     let mut text = error.to_string();
     let mut source = error.source();
     while let Some(deeper) = source {

@@ -92,6 +92,9 @@ impl Weave {
     pub(super) fn next_answer(&mut self) {
         self.says.clear();
         self.exchange.next_answer();
+        if let Some(story) = &self.door.story {
+            story.next_answer();
+        }
         self.guard = Guard::new(self.looks);
     }
 
@@ -99,7 +102,7 @@ impl Weave {
     fn interrupted(&mut self) -> Option<Turn> {
         let (hook, resend) = self.guard.wishes.interrupt.take()?;
         let tenant = self.door.tenant.id.as_deref();
-        self.door.shared.happened(&Happened::Interrupted { tenant, hook: &hook, resend });
+        self.door.happened(&Happened::Interrupted { tenant, hook: &hook, resend });
         match self.guard.wishes.resend.take().or(resend.then_some(hook)) {
             None => Some(Turn::Drop),
             Some(hook) => Some(self.resend(&hook, Vec::new())),
@@ -115,7 +118,7 @@ impl Weave {
             ));
         }
         self.resends = self.resends.saturating_add(1);
-        self.door.shared.happened(&Happened::Resent { tenant: self.door.tenant.id.as_deref(), hook });
+        self.door.happened(&Happened::Resent { tenant: self.door.tenant.id.as_deref(), hook });
         changes.extend(self.door.conversation.state().take_queued());
         Turn::Again(changes)
     }
@@ -127,7 +130,7 @@ impl Weave {
         match block {
             Some(block) => {
                 let tenant = self.door.tenant.id.as_deref();
-                self.door.shared.happened(&Happened::Blocked { tenant, what: &call.name, block: &block });
+                self.door.happened(&Happened::Blocked { tenant, what: &call.name, block: &block });
                 self.exchange.drop_call(channel);
                 self.guard.block(channel, call, block);
             }
@@ -202,7 +205,7 @@ impl Weave {
         let additions = self.door.shape(&content).await;
         if let Some(block) = additions.withheld {
             let tenant = self.door.tenant.id.as_deref();
-            self.door.shared.happened(&Happened::Blocked { tenant, what: "response", block: &block });
+            self.door.happened(&Happened::Blocked { tenant, what: "response", block: &block });
             return Some(Turn::Drop);
         }
         for text in additions.append {

@@ -80,7 +80,7 @@ async fn show() -> Result<Exit, Failure> {
         async move { gateway.serve(Listen::Tcp(listener, None), std::future::pending(), Duration::ZERO).await }
     });
     let client = Client::builder(Provider::OpenAiChat)
-        .base_url(&format!("http://{at}/v1"))
+        .base_url(format!("http://{at}/v1"))
         .build()
         .map_err(|error| Failure::new(with_causes(&error)))?;
     let mut out = std::io::stdout().lock();
