@@ -467,7 +467,6 @@ mod tests {
     use super::*;
 
     #[test]
-    #[expect(clippy::single_range_in_vec_init, reason = "a list of ranges is meant")]
     fn a_range_is_replaced_across_parts() {
         let channel = Channel { choice: 0, kind: ChannelKind::Content };
         let parts = [("abc", 0), ("def", 3), ("ghi", 6)].map(|(text, start)| Part {
