@@ -175,7 +175,7 @@ impl Courier {
         *request.headers_mut() = outgoing.headers.clone();
         if let Some(key) = &upstream.key {
             let in_query = outgoing.query.as_deref().is_some_and(has_key);
-            replace_key(request.headers_mut(), key, in_query);
+            replace_key(request.headers_mut(), key, in_query, &outgoing.path);
         }
         match tokio::time::timeout(self.first_byte, self.client.request(request)).await {
             Ok(Ok(response)) => Ok(response),
@@ -222,11 +222,17 @@ fn without_key(query: &str) -> Cow<'_, str> {
     query.split('&').filter(|pair| !is_key(pair)).collect::<Vec<_>>().join("&").into()
 }
 
-/// Puts the gateway's key where the client's was: in the same header, else as a bearer token. Only one wire has keys in
-/// the query, and it has a header for them too.
-fn replace_key(headers: &mut HeaderMap, key: &SecretString, in_query: bool) {
+/// Puts the gateway's key where the wire wants it. Clients of messages may send theirs as a bearer token, which the
+/// provider does not take for an API key; only one wire has keys in the query, and it has a header for them too.
+fn replace_key(headers: &mut HeaderMap, key: &SecretString, in_query: bool, path: &str) {
+    let path = path.to_ascii_lowercase();
     let used = KEY_HEADERS.into_iter().find(|name| headers.contains_key(*name));
-    let used = used.unwrap_or(if in_query { "x-goog-api-key" } else { "authorization" });
+    let used = match used {
+        _ if path.contains("/messages") => "x-api-key",
+        Some(name) => name,
+        None if in_query => "x-goog-api-key",
+        None => "authorization",
+    };
     for name in KEY_HEADERS {
         headers.remove(name);
     }

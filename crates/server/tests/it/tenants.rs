@@ -141,6 +141,11 @@ fn the_gateways_key_replaces_the_clients() {
         }
         Client::new(bench.address).post("/v1/chat/completions", &[], &Wire::Chat.request(false, "hi")).await;
         assert_eq!(upstream.last().header("authorization"), Some("Bearer provider-key"));
+        // this provider takes no API key as a bearer token
+        let bearer = [("authorization", "Bearer client-key")];
+        Client::new(bench.address).post("/v1/messages", &bearer, &Wire::Messages.request(false, "hi")).await;
+        assert_eq!(upstream.last().header("x-api-key"), Some("provider-key"));
+        assert_eq!(upstream.last().header("authorization"), None);
     });
 }
 
