@@ -98,7 +98,7 @@ fn no_secret_of_the_corpus_reaches_the_reader_however_it_is_cut() {
             looked += 1;
         }
     }
-    assert!(looked > 10_000, "{looked}");
+    assert!(looked > 9_000, "{looked}");
 }
 
 #[test]
