@@ -29,7 +29,6 @@ pub struct Metrics {
     request_seconds: Histogram,
     held_seconds: Histogram,
     spans_dropped: Counter,
-    outbox: Gauge<u64, AtomicU64>,
     degraded: Gauge<u64, AtomicU64>,
 }
 
@@ -88,7 +87,6 @@ impl Metrics {
             request_seconds: seconds(),
             held_seconds: seconds(),
             spans_dropped: Counter::default(),
-            outbox: Gauge::default(),
             degraded: Gauge::default(),
         };
         metrics.register();
@@ -116,7 +114,6 @@ impl Metrics {
             self.held_seconds.clone(),
         );
         registry.register("spans_dropped", "Spans that no collector took", self.spans_dropped.clone());
-        registry.register("outbox_jobs", "Deliveries that wait", self.outbox.clone());
         registry.register(
             "hooks_degraded",
             "1 while an edit of the hooks could not be loaded",
@@ -163,11 +160,6 @@ impl Metrics {
     /// Counts spans that no collector took.
     pub fn spans_dropped(&self, n: u64) {
         self.spans_dropped.inc_by(n);
-    }
-
-    /// How many deliveries wait.
-    pub fn set_outbox(&self, jobs: u64) {
-        self.outbox.set(jobs);
     }
 
     /// Whether an edit of the hooks could not be loaded.
@@ -230,12 +222,10 @@ mod tests {
         metrics.note(&Happened::Fired { tenant: Some("acme"), hook: &hook });
         metrics.note(&Happened::Fired { tenant: Some("acme"), hook: &hook });
         metrics.note(&Happened::Held { took: Duration::from_millis(3) });
-        metrics.set_outbox(7);
         let text = metrics.text();
         for line in [
             "hookgate_json_hooks_fired_total{tenant=\"acme\",hook=\"guard\"} 2",
             "hookgate_held_seconds_bucket{le=\"0.005\"} 1",
-            "hookgate_outbox_jobs 7",
         ] {
             assert!(text.contains(line), "{line} is not in\n{text}");
         }
