@@ -124,15 +124,7 @@ async fn serve(settings: Settings) -> Result<Exit, Failure> {
         log.say("the last traces were not sent: the collector does not answer");
     }
     gateway.end_sessions();
-    let mut left = 0usize;
-    for pool in &pools {
-        left = left.saturating_add(pool.drain(SETTLING).await);
-    }
-    if left > 0 {
-        log.say(&format!(
-            "{left} watching hooks did not run to their end; what is kept runs with the next start"
-        ));
-    }
+    settle(&pools, &log).await;
     drop((gateway, hooks, pools));
     if let Some(trail) = trail {
         trail.settle(SETTLING);
@@ -168,6 +160,19 @@ fn start_traces(
     };
     let traces = Traces::start(collector, Arc::new(on_lost));
     traces.map(|traces| Some(Arc::new(traces))).map_err(|error| Failure::new(with_causes(&error)))
+}
+
+/// Lets watching hooks run to their end.
+async fn settle(pools: &[Watchers], log: &Log) {
+    let mut left = 0usize;
+    for pool in pools {
+        left = left.saturating_add(pool.drain(SETTLING).await);
+    }
+    if left > 0 {
+        log.say(&format!(
+            "{left} watching hooks did not run to their end; what is kept runs with the next start"
+        ));
+    }
 }
 
 fn text_of(metrics: &Arc<Metrics>) -> Arc<dyn Fn() -> String + Send + Sync> {

@@ -278,11 +278,7 @@ impl Guard {
         }
         state.hooks.swap(answer);
         for (channel, text) in self.texts.iter_mut().filter(|(channel, _)| channel.choice == choice) {
-            let inner = match channel.kind {
-                ChannelKind::Content => session::Channel::Content,
-                ChannelKind::Reasoning => session::Channel::Reasoning,
-                ChannelKind::Call(index) => session::Channel::Call(index),
-            };
+            let inner = name_of(channel.kind);
             text.redactions.extend(state.hooks.take_redactions(inner));
             text.clear = u64::MAX;
         }
@@ -295,11 +291,7 @@ impl Guard {
     pub(super) fn give_way(&mut self, door: &Door) {
         let mut state = door.conversation.state();
         for (channel, text) in &mut self.texts {
-            let inner = match channel.kind {
-                ChannelKind::Content => session::Channel::Content,
-                ChannelKind::Reasoning => session::Channel::Reasoning,
-                ChannelKind::Call(index) => session::Channel::Call(index),
-            };
+            let inner = name_of(channel.kind);
             let answer = &mut choice_slot(&mut self.choices, channel.choice).answer;
             state.hooks.swap(answer);
             state.hooks.give_way(inner);
@@ -411,6 +403,15 @@ impl Guard {
     /// Whether the end of the answer matters to somebody.
     pub(super) fn looks_at_end(&self) -> bool {
         self.looks.end
+    }
+}
+
+/// The engine's name of a text.
+fn name_of(kind: ChannelKind) -> session::Channel {
+    match kind {
+        ChannelKind::Content => session::Channel::Content,
+        ChannelKind::Reasoning => session::Channel::Reasoning,
+        ChannelKind::Call(index) => session::Channel::Call(index),
     }
 }
 
