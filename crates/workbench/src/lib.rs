@@ -1,0 +1,1 @@
+//! The hook author's workbench: what a hook set would do, found out before anybody depends on it.
