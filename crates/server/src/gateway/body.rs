@@ -1,5 +1,6 @@
 //! Bodies on their way through.
 
+use super::joined::Joined;
 use bytes::Bytes;
 use http_body_util::combinators::UnsyncBoxBody;
 use http_body_util::{BodyExt, Full};
@@ -18,7 +19,7 @@ pub(crate) fn full(bytes: impl Into<Bytes>) -> Body {
 
 /// What comes in goes on as it comes.
 pub(super) fn passing(incoming: Incoming) -> Body {
-    incoming.map_err(|error| -> BoxError { Box::new(error) }).boxed_unsync()
+    Joined::new(incoming).map_err(|error| -> BoxError { Box::new(error) }).boxed_unsync()
 }
 
 /// Why a body could not be read whole.

@@ -11,6 +11,7 @@ mod door;
 mod front;
 mod guard;
 mod handle;
+mod joined;
 mod relay;
 mod request_log;
 mod sessions;

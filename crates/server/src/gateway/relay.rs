@@ -8,6 +8,7 @@ use super::asking::Asking;
 use super::body::BoxError;
 use super::decode::Decoder;
 use super::guard::{Part, Todo, Wait};
+use super::joined::Joined;
 use super::weave::{Turn, Weave};
 use super::{Happened, OnHoldLimit};
 use bytes::Bytes;
@@ -40,7 +41,7 @@ pub(super) struct Relay {
 }
 
 struct Source {
-    body: Incoming,
+    body: Joined<Incoming>,
     decoder: Decoder,
 }
 
@@ -66,7 +67,7 @@ impl Relay {
         Relay {
             weave,
             asking,
-            source: Some(Source { body, decoder }),
+            source: Some(Source { body: Joined::new(body), decoder }),
             parser,
             queue: VecDeque::new(),
             held_bytes: 0,
@@ -205,7 +206,7 @@ impl Relay {
                 let is_stream = text(&header::CONTENT_TYPE).is_some_and(|kind| kind.contains("event-stream"));
                 let decoder = Decoder::of(text(&header::CONTENT_ENCODING));
                 match decoder.filter(|_| parts.status.is_success() && is_stream) {
-                    Some(decoder) => self.source = Some(Source { body, decoder }),
+                    Some(decoder) => self.source = Some(Source { body: Joined::new(body), decoder }),
                     None => {
                         self.fail(&format!("asked again, the upstream answered with status {}", parts.status))
                     }
