@@ -2,6 +2,7 @@
 
 use crate::trail::Trail;
 use hookgate_handlers::outbox::{Claimed, End, Job, Outbox};
+use hookgate_store::job::JobCounts;
 use hookgate_store::outbox::{self as store, Retry};
 use std::collections::HashMap;
 use std::fmt;
@@ -26,6 +27,11 @@ struct State {
 impl Deliveries {
     pub(crate) fn new(trail: Trail) -> Deliveries {
         Deliveries { trail, retry: Retry::default(), state: Mutex::default() }
+    }
+
+    /// How many wait, and how many are dead. Reads the database.
+    pub(crate) fn counts(&self) -> Result<JobCounts, String> {
+        self.with(|outbox, _| outbox.counts())
     }
 
     fn with<T>(

@@ -30,6 +30,7 @@ pub struct Metrics {
     held_seconds: Histogram,
     spans_dropped: Counter,
     degraded: Gauge<u64, AtomicU64>,
+    deliveries: Family<StateLabels, Gauge<u64, AtomicU64>>,
 }
 
 #[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
@@ -56,6 +57,11 @@ struct NameLabels {
 struct StatusLabels {
     tenant: String,
     status: String,
+}
+
+#[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
+struct StateLabels {
+    state: &'static str,
 }
 
 /// From fifty microseconds to half a minute.
@@ -88,6 +94,7 @@ impl Metrics {
             held_seconds: seconds(),
             spans_dropped: Counter::default(),
             degraded: Gauge::default(),
+            deliveries: Family::default(),
         };
         metrics.register();
         metrics
@@ -118,6 +125,11 @@ impl Metrics {
             "hooks_degraded",
             "1 while an edit of the hooks could not be loaded",
             self.degraded.clone(),
+        );
+        registry.register(
+            "deliveries",
+            "Runs of watching hooks in the outbox: waiting, or dead after their last attempt",
+            self.deliveries.clone(),
         );
     }
 
@@ -165,6 +177,12 @@ impl Metrics {
     /// Whether an edit of the hooks could not be loaded.
     pub fn set_degraded(&self, degraded: bool) {
         self.degraded.set(u64::from(degraded));
+    }
+
+    /// How many runs of watching hooks stand in the outbox.
+    pub fn set_deliveries(&self, waiting: u64, dead: u64) {
+        self.deliveries.get_or_create(&StateLabels { state: "waiting" }).set(waiting);
+        self.deliveries.get_or_create(&StateLabels { state: "dead" }).set(dead);
     }
 
     /// All of it, in the OpenMetrics text format.

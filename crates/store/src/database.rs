@@ -2,7 +2,7 @@
 
 use crate::chain::{Anchor, ChainState};
 use crate::error::StoreError;
-use crate::job::{JobFilter, NewJob, StoredJob};
+use crate::job::{JobCounts, JobFilter, NewJob, StoredJob};
 use crate::keys::ChainKey;
 use crate::query::{Entry, Filter, InChain, Order, Stats};
 use crate::row::{Dedup, Framed, Row, Sealed};
@@ -133,6 +133,9 @@ pub trait Database: Send + Debug {
 
     /// Some jobs, oldest first.
     fn jobs(&mut self, filter: JobFilter, limit: usize) -> Result<Vec<StoredJob>, StoreError>;
+
+    /// How many jobs are not done.
+    fn job_counts(&mut self) -> Result<JobCounts, StoreError>;
 
     /// Dead jobs (one, or all) are due again now, with all their attempts. Gives how many.
     fn resend(&mut self, id: Option<i64>, now: i64) -> Result<u64, StoreError>;

@@ -41,6 +41,15 @@ pub struct JobFilter {
     pub state: Option<JobState>,
 }
 
+/// How many jobs are not done.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+pub struct JobCounts {
+    /// To be run, now or later, or being run.
+    pub waiting: u64,
+    /// Out of attempts.
+    pub dead: u64,
+}
+
 /// A job as it is stored.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct StoredJob {

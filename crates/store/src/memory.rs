@@ -3,7 +3,7 @@
 use crate::chain::{Anchor, ChainState, Epoch, Link, start};
 use crate::database::{Appended, Batch, Claimant, Database, MarkAnchor, Pruned, See};
 use crate::error::StoreError;
-use crate::job::{JobFilter, JobState, StoredJob};
+use crate::job::{JobCounts, JobFilter, JobState, StoredJob};
 use crate::keys::ChainKey;
 use crate::query::{Entry, Filter, Group, InChain, Order, Stats};
 use crate::row::{Dedup, Framed, Row, Sealed};
@@ -346,6 +346,14 @@ impl Database for Memory {
     fn jobs(&mut self, filter: JobFilter, limit: usize) -> Result<Vec<StoredJob>, StoreError> {
         let wanted = |job: &&StoredJob| filter.state.is_none_or(|state| job.state == state);
         Ok(self.jobs.iter().filter(wanted).take(limit).cloned().collect())
+    }
+
+    fn job_counts(&mut self) -> Result<JobCounts, StoreError> {
+        let count = |state| {
+            let n = self.jobs.iter().filter(|job| job.state == state).count();
+            u64::try_from(n).unwrap_or(u64::MAX)
+        };
+        Ok(JobCounts { waiting: count(JobState::Due), dead: count(JobState::Dead) })
     }
 
     fn resend(&mut self, id: Option<i64>, now: i64) -> Result<u64, StoreError> {

@@ -8,7 +8,7 @@
 use crate::database::{Claimant, Database};
 use crate::error::StoreError;
 use crate::files;
-use crate::job::{JobFilter, StoredJob};
+use crate::job::{JobCounts, JobFilter, StoredJob};
 use crate::keys::{Keys, Purpose};
 use crate::spool::adopt;
 use crate::store::{Clock, Options, Store};
@@ -198,6 +198,14 @@ impl Outbox {
     /// When the next job is due, in milliseconds since 1970.
     pub fn next_due(&mut self) -> Result<Option<i64>, StoreError> {
         self.database.next_due(self.origins.as_deref())
+    }
+
+    /// How many jobs are not done, whoever's they are.
+    ///
+    /// # Errors
+    /// The database cannot be read.
+    pub fn counts(&mut self) -> Result<JobCounts, StoreError> {
+        self.database.job_counts()
     }
 
     /// Jobs, oldest first.

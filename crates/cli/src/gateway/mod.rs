@@ -2,7 +2,9 @@
 
 mod collector;
 mod demo;
+mod depth;
 mod hooks;
+mod listen;
 mod log;
 mod settings;
 
@@ -20,17 +22,17 @@ use hookgate_core::record::{Memory, Recorder};
 use hookgate_handlers::clock::TokioTimer;
 use hookgate_handlers::command::Commands;
 use hookgate_handlers::watchers::{self, Kept, Watchers};
-use hookgate_server::gateway::{Gateway, Identify, KeyHash, Listen, Options, Tenant, Tenants, Tls, Who};
+use hookgate_server::gateway::{Gateway, Identify, KeyHash, Options, Tenant, Tenants, Who};
 use hookgate_server::metrics::Metrics;
 use hookgate_server::traces::{Collector, Lost, Traces};
 use hooks::HookSets;
 use log::Log;
 use settings::{Identity, Place, Settings};
 use std::collections::HashMap;
-use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
-use tokio::net::{TcpListener, UnixListener};
+use tokio::net::TcpListener;
+use tokio::task::JoinSet;
 
 pub(crate) use demo::run as demo;
 use hooks::of_demo as hooks_of_demo;
@@ -99,14 +101,16 @@ async fn serve(settings: Settings) -> Result<Exit, Failure> {
     if traces.is_some() {
         gateway.keep_stories();
     }
-    let (listen, where_at) = bind(&settings.place).await?;
+    let (listen, where_at) = listen::bind(&settings.place).await?;
     log.say(&format!("listening on {where_at}, {}", hooks.summary()));
-    let reloading =
-        tokio::spawn(hooks.clone().follow(settings.reload, recorder, log.clone(), Arc::clone(&metrics)));
-    let admin = match &settings.admin {
-        Some(address) => Some(serve_metrics(address, &metrics, &log).await?),
-        None => None,
-    };
+    let mut beside = JoinSet::new();
+    beside.spawn(hooks.clone().follow(settings.reload, recorder, log.clone(), Arc::clone(&metrics)));
+    if let Some(trail) = &trail {
+        beside.spawn(depth::follow(trail.clone(), Arc::clone(&metrics)));
+    }
+    if let Some(address) = &settings.admin {
+        beside.spawn(metrics_page(address, &metrics, &log).await?);
+    }
     let mut signals =
         Signals::all().map_err(|error| Failure::new(format!("signals cannot be awaited: {error}")))?;
     let stop = async {
@@ -114,10 +118,7 @@ async fn serve(settings: Settings) -> Result<Exit, Failure> {
         log.say("stopping: open answers may finish");
     };
     let served = gateway.serve(listen, stop, settings.drain).await;
-    reloading.abort();
-    if let Some(admin) = admin {
-        admin.abort();
-    }
+    beside.abort_all();
     if let Some(traces) = traces
         && !traces.close(SETTLING).await
     {
@@ -134,14 +135,12 @@ async fn serve(settings: Settings) -> Result<Exit, Failure> {
         // the socket's file is of no use without us
         let _ = std::fs::remove_file(path);
     }
-    match served {
-        Ok(0) => Ok(Exit::Done),
-        Ok(open) => {
-            log.say(&format!("{open} connections were closed before their answers were out"));
-            Ok(Exit::Done)
-        }
-        Err(error) => Err(Failure::new(format!("the gateway cannot go on listening: {error}"))),
+    let open =
+        served.map_err(|error| Failure::new(format!("the gateway cannot go on listening: {error}")))?;
+    if open > 0 {
+        log.say(&format!("{open} connections were closed before their answers were out"));
     }
+    Ok(Exit::Done)
 }
 
 /// Begins to send traces, where a collector is named. What it does not take is counted, and said once.
@@ -210,69 +209,21 @@ fn tenants(hooks: &HookSets, pools: &[Watchers], identity: Identity, max_session
     Tenants::new(made.collect(), identify)
 }
 
-/// Opens the listener, and says where it is.
-async fn bind(place: &Place) -> Result<(Listen, String), Failure> {
-    match place {
-        Place::Tcp { address, tls } => {
-            let listener = TcpListener::bind(address)
-                .await
-                .map_err(|error| Failure::new(format!("the gateway cannot listen on {address}: {error}")))?;
-            let at = listener.local_addr().map_or_else(|_| address.clone(), |at| at.to_string());
-            let tls = match tls {
-                Some((cert, key)) => Some(read_tls(cert, key)?),
-                None => None,
-            };
-            let scheme = if tls.is_some() { "https" } else { "http" };
-            Ok((Listen::Tcp(listener, tls), format!("{scheme}://{at}")))
-        }
-        Place::Unix(path) => {
-            let cannot = |error: std::io::Error| {
-                Failure::new(format!("the gateway cannot listen on {}: {error}", path.display()))
-            };
-            remove_stale(path).map_err(cannot)?;
-            let listener = UnixListener::bind(path).map_err(cannot)?;
-            Ok((Listen::Unix(listener), format!("unix:{}", path.display())))
-        }
-    }
-}
-
-/// Takes away a socket that nobody listens on any more, and nothing else.
-fn remove_stale(path: &Path) -> std::io::Result<()> {
-    use std::os::unix::fs::FileTypeExt;
-    match std::fs::symlink_metadata(path) {
-        Ok(about) if about.file_type().is_socket() => match std::os::unix::net::UnixStream::connect(path) {
-            Ok(_) => Err(std::io::Error::other("somebody listens there already")),
-            Err(_) => std::fs::remove_file(path),
-        },
-        Ok(_) => Err(std::io::Error::other("there is a file of that name that is no socket")),
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(()),
-        Err(error) => Err(error),
-    }
-}
-
-fn read_tls(cert: &Path, key: &Path) -> Result<Tls, Failure> {
-    let read = |path: &Path| {
-        std::fs::read(path)
-            .map_err(|error| Failure::new(format!("{} cannot be read: {error}", path.display())))
-    };
-    Tls::new(&read(cert)?, &read(key)?).map_err(Failure::new)
-}
-
-/// A page of its own for metrics.
-async fn serve_metrics(
+/// A page of its own for metrics: listens, and gives what serves it.
+async fn metrics_page(
     address: &str,
     metrics: &Arc<Metrics>,
     log: &Log,
-) -> Result<tokio::task::JoinHandle<()>, Failure> {
+) -> Result<impl Future<Output = ()> + use<>, Failure> {
     let listener = TcpListener::bind(address)
         .await
         .map_err(|error| Failure::new(format!("the page for metrics cannot listen on {address}: {error}")))?;
     let at = listener.local_addr().map_or_else(|_| address.to_owned(), |at| at.to_string());
     log.say(&format!("metrics on http://{at}/metrics"));
     let text = text_of(metrics);
-    Ok(tokio::spawn(async move {
+    Ok(async move {
         let _ = hookgate_server::metrics::serve(listener, text).await;
-    }))
+    })
 }
 
 /// Tells this run's event ids from those of others that write to the same trail.

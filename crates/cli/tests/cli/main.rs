@@ -11,6 +11,7 @@ mod ask;
 mod audit;
 mod config;
 mod folder;
+mod gateway;
 mod hooks;
 mod install;
 mod json;

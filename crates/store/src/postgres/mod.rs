@@ -13,7 +13,7 @@ mod schema;
 use crate::chain::{Anchor, ChainState, Link};
 use crate::database::{Appended, Batch, Claimant, Database, MarkAnchor, Pruned, See};
 use crate::error::StoreError;
-use crate::job::{JobFilter, StoredJob};
+use crate::job::{JobCounts, JobFilter, StoredJob};
 use crate::keys::ChainKey;
 use crate::query::{Entry, Filter, Order, Stats};
 use crate::row::{Dedup, Sealed};
@@ -298,6 +298,10 @@ impl Database for Postgres {
 
     fn resend(&mut self, id: Option<i64>, now: i64) -> Result<u64, StoreError> {
         call!(self, |client| outbox::resend(client, id, now))
+    }
+
+    fn job_counts(&mut self) -> Result<JobCounts, StoreError> {
+        call!(self, |client| outbox::counts(client))
     }
 
     fn next_due(&mut self, origins: Option<&[String]>) -> Result<Option<i64>, StoreError> {

@@ -1,7 +1,7 @@
 //! The outbox's table. Workers step over jobs that others are just claiming.
 
 use crate::database::Claimant;
-use crate::job::{JobFilter, JobState, StoredJob};
+use crate::job::{JobCounts, JobFilter, JobState, StoredJob};
 use crate::row::Sealed;
 use tokio_postgres::{Client, Error, Row};
 
@@ -58,6 +58,14 @@ pub(super) async fn list(client: &Client, filter: JobFilter, limit: usize) -> Re
     );
     let rows = client.query(&list, &[&filter.state.map(JobState::number)]).await?;
     rows.iter().map(read).collect()
+}
+
+pub(super) async fn counts(client: &Client) -> Result<JobCounts, Error> {
+    let count = "SELECT count(*) FILTER (WHERE state = $1), count(*) FILTER (WHERE state = $2)
+                 FROM hookgate_outbox WHERE state IN ($1, $2)";
+    let row = client.query_one(count, &[&JobState::Due.number(), &JobState::Dead.number()]).await?;
+    let of = |index: usize| row.try_get(index).map(|n: i64| u64::try_from(n).unwrap_or(0));
+    Ok(JobCounts { waiting: of(0)?, dead: of(1)? })
 }
 
 pub(super) async fn resend(client: &Client, id: Option<i64>, now: i64) -> Result<u64, Error> {

@@ -16,7 +16,7 @@ use crate::chain::ChainState;
 use crate::database::{Appended, Batch, Claimant, Database, MarkAnchor, Pruned, See};
 use crate::error::StoreError;
 use crate::files;
-use crate::job::{JobFilter, StoredJob};
+use crate::job::{JobCounts, JobFilter, StoredJob};
 use crate::keys::ChainKey;
 use crate::query::{Entry, Filter, Order, Stats};
 use crate::row::{Dedup, Sealed};
@@ -333,6 +333,10 @@ impl Database for Sqlite {
 
     fn resend(&mut self, id: Option<i64>, now: i64) -> Result<u64, StoreError> {
         self.with(|this| outbox::resend(&this.connection, id, now))
+    }
+
+    fn job_counts(&mut self) -> Result<JobCounts, StoreError> {
+        self.with(|this| outbox::counts(&this.connection))
     }
 
     fn next_due(&mut self, origins: Option<&[String]>) -> Result<Option<i64>, StoreError> {

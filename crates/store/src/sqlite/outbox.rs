@@ -1,7 +1,7 @@
 //! The outbox's table. A lease is a time: whoever finishes a job shows the one that was given out.
 
 use crate::database::Claimant;
-use crate::job::{JobFilter, JobState, StoredJob};
+use crate::job::{JobCounts, JobFilter, JobState, StoredJob};
 use crate::row::Sealed;
 use rusqlite::{Connection, Row, TransactionBehavior, params};
 
@@ -78,6 +78,15 @@ pub(super) fn list(
     ))?;
     let limit = i64::try_from(limit).unwrap_or(i64::MAX);
     list.query_map(params![filter.state.map(JobState::number), limit], read)?.collect()
+}
+
+pub(super) fn counts(connection: &Connection) -> rusqlite::Result<JobCounts> {
+    let mut count = connection.prepare_cached("SELECT count(*) FROM outbox WHERE state = ?1")?;
+    let mut of = |state: JobState| -> rusqlite::Result<u64> {
+        let n: i64 = count.query_row([state.number()], |row| row.get(0))?;
+        Ok(u64::try_from(n).unwrap_or(0))
+    };
+    Ok(JobCounts { waiting: of(JobState::Due)?, dead: of(JobState::Dead)? })
 }
 
 pub(super) fn resend(connection: &Connection, id: Option<i64>, now: i64) -> rusqlite::Result<u64> {

@@ -6,7 +6,7 @@ use hookgate_core::record::{Record, Recorder};
 use hookgate_core::verdict::Decision;
 use hookgate_store::audit::Audit;
 use hookgate_store::database::Database;
-use hookgate_store::job::{JobFilter, JobState};
+use hookgate_store::job::{JobCounts, JobFilter, JobState};
 use hookgate_store::keys::Keys;
 use hookgate_store::outbox::{Job, Outbox, Retry};
 use hookgate_store::query::{Entry, Filter, Order};
@@ -267,9 +267,11 @@ fn jobs(subject: &Subject) {
         facts: format!("{{\"e\":\"{event}\"}}"),
     };
     subject.enqueue(&[job("e-1"), job("e-2"), job("e-1")]);
+    let counts = |waiting, dead| JobCounts { waiting, dead };
     let second = Duration::from_secs(1);
     let retry = Retry { attempts: 2, first: second, longest: second, lease: 10 * second };
     let (mut one, mut other) = (subject.outbox(retry), subject.outbox(retry));
+    assert_eq!(one.counts().unwrap(), counts(2, 0));
     let first = one.claim(1).unwrap().remove(0);
     assert_eq!((&first.job, first.attempt), (&job("e-1"), 1));
     let second_job = other.claim(10).unwrap();
@@ -288,6 +290,7 @@ fn jobs(subject: &Subject) {
     assert!(one.failed(&again, "Bearer abcdefgh12345678 refused").unwrap());
     let dead = one.list(JobFilter { state: Some(JobState::Dead) }, 10).unwrap();
     assert_eq!((dead.len(), dead[0].attempts), (1, 2));
+    assert_eq!(one.counts().unwrap(), counts(0, 1));
     assert!(dead[0].error.as_deref().unwrap().contains("[redacted]"));
     assert_eq!(one.open_job(&dead[0]).unwrap(), job("e-2"));
     assert_eq!(one.next_due().unwrap(), None);
@@ -458,7 +461,7 @@ mod one_memory {
     use hookgate_store::StoreError;
     use hookgate_store::chain::ChainState;
     use hookgate_store::database::{Appended, Batch, Claimant, Database, MarkAnchor, Pruned, See};
-    use hookgate_store::job::{JobFilter, StoredJob};
+    use hookgate_store::job::{JobCounts, JobFilter, StoredJob};
     use hookgate_store::keys::ChainKey;
     use hookgate_store::query::{Entry, Filter, Order, Stats};
     use hookgate_store::row::{Dedup, Sealed};
@@ -495,6 +498,7 @@ mod one_memory {
         fn finish_job(&mut self, id: i64, lease: i64, now: i64) -> Result<bool>;
         fn fail_job(&mut self, id: i64, lease: i64, due: Option<i64>, error: &str) -> Result<bool>;
         fn jobs(&mut self, filter: JobFilter, limit: usize) -> Result<Vec<StoredJob>>;
+        fn job_counts(&mut self) -> Result<JobCounts>;
         fn resend(&mut self, id: Option<i64>, now: i64) -> Result<u64>;
         fn next_due(&mut self, origins: Option<&[String]>) -> Result<Option<i64>>;
         fn clean_jobs(&mut self, before: i64) -> Result<u64>;
