@@ -14,6 +14,34 @@ pub struct Args {
     pub(crate) command: Command,
 }
 
+impl Args {
+    /// Reads the arguments of this process.
+    ///
+    /// An agent waits for each `hookgate hook`, so that command is read without making all the others first.
+    ///
+    /// # Errors
+    /// As [`Parser::try_parse`]: also where help or the version is asked for.
+    pub fn of_process() -> Result<Args, clap::Error> {
+        let mut words = std::env::args_os();
+        let program = words.next();
+        if words.next().is_some_and(|word| word == "hook")
+            && let Ok(HookOnly { hook }) = HookOnly::try_parse_from(program.into_iter().chain(words))
+        {
+            return Ok(Args { command: Command::Hook(hook) });
+        }
+        // whatever is wrong there is said as for every command
+        Args::try_parse()
+    }
+}
+
+/// The command line of `hookgate hook` alone.
+#[derive(Debug, Parser)]
+#[command(disable_help_flag = true)]
+struct HookOnly {
+    #[command(flatten)]
+    hook: HookArgs,
+}
+
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     /// Talk to a model that obeys a folder of hooks

@@ -1,6 +1,5 @@
 //! The program `hookgate`: arguments in, exit code out. Everything else is in the library.
 
-use clap::Parser;
 use hookgate_cli::{Args, Exit};
 use std::process::ExitCode;
 
@@ -8,7 +7,7 @@ fn main() -> ExitCode {
     if let Some(worker) = hookgate_cli::as_script_worker() {
         return worker;
     }
-    let args = match Args::try_parse() {
+    let args = match Args::of_process() {
         Ok(args) => args,
         Err(error) => {
             // help and version are "errors" with code 0; a closed output is nobody's fault
