@@ -45,13 +45,32 @@ pub(crate) enum Command {
     Mcp(McpArgs),
     /// Answer a coding agent's hook call; its settings call this
     Hook(HookArgs),
-    /// Print the JSON Schema of hook files
-    Schema,
+    /// Print the JSON Schema of hook files, or of hookgate.toml
+    Schema {
+        /// Of what
+        #[arg(default_value = "hooks")]
+        of: SchemaOf,
+    },
     /// Print a completion script for a shell
     Completions {
         /// For which shell
         shell: Shell,
     },
+    /// Write a manual page for each command
+    #[command(hide = true)]
+    Man {
+        /// The folder; it is made if it is missing
+        dir: PathBuf,
+    },
+}
+
+/// What a schema describes.
+#[derive(Debug, Clone, Copy, ValueEnum)]
+pub(crate) enum SchemaOf {
+    /// Hook files
+    Hooks,
+    /// The configuration file
+    Config,
 }
 
 #[derive(Debug, clap::Args)]
@@ -435,7 +454,8 @@ pub(crate) struct GatewayArgs {
 }
 
 /// [`OnInvalid`] on the command line.
-#[derive(Debug, Clone, Copy, ValueEnum)]
+#[derive(Debug, Clone, Copy, ValueEnum, schemars::JsonSchema)]
+#[schemars(rename_all = "lowercase")]
 pub(crate) enum OnInvalidArg {
     /// Do not start
     Refuse,

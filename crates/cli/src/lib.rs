@@ -30,6 +30,9 @@ mod install;
 #[cfg(unix)]
 mod mcp;
 
+#[cfg(test)]
+mod reference;
+
 pub use agent::answer_to_unknown_arguments;
 pub use args::Args;
 pub use commands::run;

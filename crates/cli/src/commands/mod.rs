@@ -11,6 +11,7 @@ mod hook;
 mod import;
 mod install;
 mod list;
+mod man;
 #[cfg(unix)]
 mod mcp;
 mod outbox;
@@ -44,7 +45,8 @@ pub fn run(args: Args) -> Result<Exit, Failure> {
         Command::Mcp(args) => mcp::run(&args),
         Command::Status => status::run(),
         Command::Doctor => doctor::run(),
-        Command::Schema => schema::run(),
+        Command::Schema { of } => schema::run(of),
+        Command::Man { dir } => man::run(&dir),
         Command::Completions { shell } => completions::run(shell),
     }
 }
