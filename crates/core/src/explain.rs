@@ -245,7 +245,8 @@ fn kept_from(hook: &Hook, event: &WatchEvent<'_>, tool_names: &[String]) -> Opti
             out(FilteredBy::Regex, regex.source().to_owned(), without(message.content))
         }
         (Listens::Tool { names, .. }, WatchEvent::Tool(run))
-            if !names.is_empty() && !names.iter().any(|name| name == run.name || tool_names.contains(name)) =>
+            if !names.is_empty()
+                && !names.iter().any(|name| name == run.name || tool_names.contains(name)) =>
         {
             let wanted = listed(names.iter().map(String::as_str));
             out(FilteredBy::Tools, wanted, format!("tool `{}`", run.name))
@@ -266,9 +267,11 @@ fn kept_from(hook: &Hook, event: &WatchEvent<'_>, tool_names: &[String]) -> Opti
             let found = "no match that ends in this piece of the answer".to_owned();
             out(FilteredBy::Regex, regex.source().to_owned(), found)
         }
-        (Listens::Scan { .. }, WatchEvent::Chunk(_)) => {
-            out(FilteredBy::Regex, "its own search".into(), "nothing that ends in this piece of the answer".into())
-        }
+        (Listens::Scan { .. }, WatchEvent::Chunk(_)) => out(
+            FilteredBy::Regex,
+            "its own search".into(),
+            "nothing that ends in this piece of the answer".into(),
+        ),
         _ => spent(),
     }
 }
@@ -386,9 +389,8 @@ mod tests {
         assert!(read.problems.is_empty(), "{:?}", read.problems);
         let hooks = Dispatcher::new(HookSet::new(read.hooks).unwrap());
         let mut session = Session::new();
-        let message = |content| {
-            WatchEvent::Message(Message { role: Role::Assistant, content, origin: Origin::Model })
-        };
+        let message =
+            |content| WatchEvent::Message(Message { role: Role::Assistant, content, origin: Origin::Model });
         assert_eq!(
             told(&mut session, &hooks, &message("fine")),
             "a: roles `user`, role `assistant`\nb: regex `error`, a text of 4 characters without it"

@@ -1,9 +1,9 @@
 //! JSON texts of other formats, read as strictly as hook files: unknown fields, wrong values and keys written twice are
 //! told with their places. Other than hook files they may have comments.
 
+use super::Report;
 use super::node::Node;
 use super::problem::{Places, Problem};
-use super::Report;
 
 /// Reads a text. `read` takes its root apart with [`Fields`](super::Fields) and notes faults on the report; what it gives
 /// counts if it noted none.
@@ -53,7 +53,9 @@ fn without_comments(text: &str) -> String {
         let (piece, after) = from.split_at(length);
         if is_comment {
             // a byte for a byte: places are counted in the text as it was
-            out.extend(piece.bytes().map(|byte| if matches!(byte, b'\n' | b'\r') { char::from(byte) } else { ' ' }));
+            out.extend(
+                piece.bytes().map(|byte| if matches!(byte, b'\n' | b'\r') { char::from(byte) } else { ' ' }),
+            );
         } else {
             out.push_str(piece);
         }
@@ -110,6 +112,9 @@ mod tests {
             &["t.json:3:3: field `nmae`: unknown field `nmae`; expected one of name (did you mean `name`?)"],
         );
         check("/* é */ {\"name\": 1}", &["t.json:1:18: field `name`: expected a text, found the number `1`"]);
-        check("{\"name\": 1} /* ", &["t.json:1:13: not valid JSON: trailing characters (JSON has no comments)"]);
+        check(
+            "{\"name\": 1} /* ",
+            &["t.json:1:13: not valid JSON: trailing characters (JSON has no comments)"],
+        );
     }
 }
