@@ -12,7 +12,7 @@ use hookgate_core::effect::EffectKind;
 use hookgate_core::explain::Looked;
 use hookgate_core::word::Word;
 use serde::Serialize;
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 use std::collections::HashMap;
 use std::time::Duration;
 
@@ -176,7 +176,8 @@ pub enum Became {
 }
 
 impl Fired {
-    fn of(happened: &Happened) -> Fired {
+    /// The trace of what happened.
+    pub fn of(happened: &Happened) -> Fired {
         let Happened { point, head, tool_name, stopped, .. } = happened;
         let stopped = stopped.as_ref();
         Fired {
@@ -244,11 +245,6 @@ fn concerned(happened: &Happened, hook: &str) -> Became {
 
 fn micros(took: Duration) -> u64 {
     u64::try_from(took.as_micros()).unwrap_or(u64::MAX)
-}
-
-/// The document that `--json` prints.
-pub fn document(fired: &[Fired]) -> Value {
-    json!(fired)
 }
 
 #[cfg(test)]

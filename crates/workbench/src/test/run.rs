@@ -5,6 +5,7 @@ use super::expect::{Difference, Expect, Found};
 use super::file::Test;
 use crate::desk::{By, Desk, Unanswered};
 use crate::stage::{Happened, Played, Stage};
+use crate::step::Whose;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::sync::Semaphore;
@@ -19,6 +20,8 @@ pub struct Options {
     pub live: bool,
     /// Files that run at a time.
     pub at_a_time: usize,
+    /// The tenant of tests that name none.
+    pub tenant: Option<String>,
 }
 
 /// A test file that was read.
@@ -174,17 +177,21 @@ async fn run_file(stage: &Stage, file: &TestFile, options: &Options) -> FileRepo
     };
     let mut tests = Vec::new();
     for test in file.tests.iter().filter(wanted) {
-        tests.push(run_test(stage, &file.name, test, options.live).await);
+        tests.push(run_test(stage, &file.name, test, options).await);
     }
     FileReport { name: file.name.clone(), tests, took: began.elapsed() }
 }
 
-async fn run_test(stage: &Stage, file: &str, test: &Test, live: bool) -> TestReport {
+async fn run_test(stage: &Stage, file: &str, test: &Test, options: &Options) -> TestReport {
     let began = Instant::now();
-    let desk = Desk::new(live || test.live, Unanswered::Fails, test.given.clone());
+    let desk = Desk::new(options.live || test.live, Unanswered::Fails, test.given.clone());
     // no two tests share a session, so that budgets and memories of handlers are each test's own
     let session_id = format!("{file}#{}", test.index.saturating_add(1));
-    let mut scene = stage.begin(desk, &session_id, test.whose.clone());
+    let whose = Whose {
+        tenant_id: test.whose.tenant_id.clone().or_else(|| options.tenant.clone()),
+        ..test.whose.clone()
+    };
+    let mut scene = stage.begin(desk, &session_id, whose);
     let mut played: Vec<Played> = Vec::new();
     for (step, _) in &test.steps {
         played.push(scene.play(step).await);
