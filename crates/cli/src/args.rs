@@ -26,6 +26,12 @@ pub(crate) enum Command {
     List(FolderArgs),
     /// Check the hook files of a folder
     Check(FolderArgs),
+    /// Run the tests beside hooks
+    Test(TestArgs),
+    /// Show what every hook makes of an event; only scripts and built-in hooks run
+    Fire(FireArgs),
+    /// Tell why: what hooks make of an event in a file, or what the trail knows of an id
+    Why(WhyArgs),
     /// Ask the audit trail: what hooks did, and whether the trail is whole
     Audit(Box<AuditArgs>),
     /// See and send again what watching hooks still have to do
@@ -45,11 +51,14 @@ pub(crate) enum Command {
     Mcp(McpArgs),
     /// Answer a coding agent's hook call; its settings call this
     Hook(HookArgs),
-    /// Print the JSON Schema of hook files, or of hookgate.toml
+    /// Print the JSON Schema of hook files, of test files or of hookgate.toml
     Schema {
-        /// Of what
-        #[arg(default_value = "hooks")]
-        of: SchemaOf,
+        /// Of test files instead
+        #[arg(long)]
+        tests: bool,
+        /// Of hookgate.toml instead
+        #[arg(long, conflicts_with = "tests")]
+        configuration: bool,
     },
     /// Print a completion script for a shell
     Completions {
@@ -62,15 +71,6 @@ pub(crate) enum Command {
         /// The folder; it is made if it is missing
         dir: PathBuf,
     },
-}
-
-/// What a schema describes.
-#[derive(Debug, Clone, Copy, ValueEnum)]
-pub(crate) enum SchemaOf {
-    /// Hook files
-    Hooks,
-    /// The configuration file
-    Config,
 }
 
 #[derive(Debug, clap::Args)]
@@ -86,6 +86,80 @@ pub(crate) struct FolderArgs {
     /// Also warn of what this coding agent cannot do (check only)
     #[arg(long, value_name = "NAME")]
     pub(crate) agent: Option<String>,
+}
+
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Exit codes: 0 all passed, 1 a test failed, 2 a hook file, a test file or the folder cannot be read.
+What a test file may say: docs/tests.md, and `hookgate schema --tests`.")]
+pub(crate) struct TestArgs {
+    /// The hooks folder [default: all that hookgate.toml loads, else the folder of LLM_CHAT_HOOKS_DIR]
+    pub(crate) dir: Option<PathBuf>,
+    /// Only tests with this in their name or their file's
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) filter: Option<String>,
+    /// Command, http and prompt handlers run where a test gives no answer for them
+    #[arg(long)]
+    pub(crate) live: bool,
+    /// Write what happened into the tests that failed, for review
+    #[arg(long)]
+    pub(crate) update: bool,
+    /// Also tell which hooks and filters no test touched
+    #[arg(long)]
+    pub(crate) coverage: bool,
+    /// Print JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Write the results as JUnit does, for CI
+    #[arg(long, value_name = "FILE")]
+    pub(crate) junit: Option<PathBuf>,
+    /// That there is no test is a failure
+    #[arg(long)]
+    pub(crate) require: bool,
+    /// The configuration file [default: hookgate.toml in the folder or above]
+    #[arg(long, value_name = "FILE")]
+    pub(crate) config: Option<PathBuf>,
+}
+
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+An event is written as handlers get it, or in a short form (docs/tests.md), such as
+{\"tool\": \"exec\", \"input\": {\"command\": \"ls\"}}. A list, or one a line, is one session.")]
+pub(crate) struct FireArgs {
+    /// The file with the event; `-` reads standard input
+    #[arg(value_name = "EVENT")]
+    pub(crate) event: PathBuf,
+    /// The hooks folder [default: all that hookgate.toml loads, else the folder of LLM_CHAT_HOOKS_DIR]
+    #[arg(long, value_name = "DIR")]
+    pub(crate) hooks: Option<PathBuf>,
+    /// Command, http and prompt handlers run
+    #[arg(long)]
+    pub(crate) live: bool,
+    /// Print JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// The configuration file [default: hookgate.toml in the folder or above]
+    #[arg(long, value_name = "FILE")]
+    pub(crate) config: Option<PathBuf>,
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct WhyArgs {
+    /// A file with an event (`-` reads standard input), or the id of a session or of an event
+    #[arg(value_name = "WHAT")]
+    pub(crate) what: String,
+    /// The hooks folder, for an event in a file [default: all that hookgate.toml loads]
+    #[arg(long, value_name = "DIR")]
+    pub(crate) hooks: Option<PathBuf>,
+    /// Where the trail is, for an id [default: HOOKGATE_DATA_DIR, else hookgate.toml, else ~/.local/share/hookgate]
+    #[arg(long, value_name = "DIR")]
+    pub(crate) data_dir: Option<PathBuf>,
+    /// Print JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// The configuration file [default: hookgate.toml here or in a folder above]
+    #[arg(long, value_name = "FILE")]
+    pub(crate) config: Option<PathBuf>,
 }
 
 #[derive(Debug, clap::Args)]

@@ -19,6 +19,7 @@ mod problems;
 mod sources;
 mod table;
 mod terminal;
+mod workbench;
 mod workshop;
 
 mod agent;

@@ -6,6 +6,7 @@ mod check;
 mod completions;
 mod demo;
 mod doctor;
+mod fire;
 mod gateway;
 mod hook;
 mod import;
@@ -17,6 +18,8 @@ mod mcp;
 mod outbox;
 mod schema;
 mod status;
+mod test;
+mod why;
 
 use crate::args::{Args, Command};
 use crate::config::ConfigFile;
@@ -35,6 +38,9 @@ pub fn run(args: Args) -> Result<Exit, Failure> {
         Command::Demo => demo::run(),
         Command::List(args) => list::run(&args),
         Command::Check(args) => check::run(&args),
+        Command::Test(args) => test::run(&args),
+        Command::Fire(args) => fire::run(&args),
+        Command::Why(args) => why::run(&args),
         Command::Audit(args) => audit::run(&args),
         Command::Outbox(args) => outbox::run(&args),
         Command::Hook(args) => hook::run(&args),
@@ -45,7 +51,7 @@ pub fn run(args: Args) -> Result<Exit, Failure> {
         Command::Mcp(args) => mcp::run(&args),
         Command::Status => status::run(),
         Command::Doctor => doctor::run(),
-        Command::Schema { of } => schema::run(of),
+        Command::Schema { tests, configuration } => schema::run(tests, configuration),
         Command::Man { dir } => man::run(&dir),
         Command::Completions { shell } => completions::run(shell),
     }

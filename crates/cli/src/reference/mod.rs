@@ -20,7 +20,7 @@ its address in `$schema` for an editor.";
 const CONFIGURATION: &str = "\
 `hookgate.toml` is found upward from the working directory; `--config` names another. A key that does not stand here is an
 error. Relative paths are meant from the file's folder. Flags beat the environment, which beats the file; only for the hooks
-folder the file beats `LLM_CHAT_HOOKS_DIR`. `hookgate schema config` prints the same as a JSON Schema. The names and
+folder the file beats `LLM_CHAT_HOOKS_DIR`. `hookgate schema --configuration` prints the same as a JSON Schema. The names and
 settings under `[builtin]`: [built-in hooks](../handlers/builtin.md).";
 
 fn pages() -> [(&'static str, String); 3] {

@@ -67,9 +67,45 @@ fn of_the_examples() {
     let dir = workshop(&root());
     let mut examples: Vec<PathBuf> =
         std::fs::read_dir(root().join("examples")).unwrap().map(|entry| entry.unwrap().path()).collect();
+    // rules of the cookbook stand one folder deeper
+    examples.retain(|example| !example.ends_with("cookbook"));
     examples.sort();
     assert!(examples.len() >= 11);
     for example in examples {
         check(&example.join("README.md"), &dir.path().join("examples").join(example.file_name().unwrap()));
     }
+}
+
+/// Each rule of the cookbook: its session, in which its tests run, and its page, which the site's contents name.
+#[test]
+fn of_the_cookbook() {
+    let dir = workshop(&root());
+    let mut rules: Vec<PathBuf> = std::fs::read_dir(root().join("examples/cookbook"))
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .collect();
+    rules.sort();
+    assert!(rules.len() >= 20);
+    let contents = std::fs::read_to_string(root().join("docs/SUMMARY.md")).unwrap();
+    let index = std::fs::read_to_string(root().join("docs/cookbook/index.md")).unwrap();
+    for rule in rules {
+        let name = rule.file_name().unwrap().to_str().unwrap();
+        check(&rule.join("README.md"), &dir.path().join("examples/cookbook").join(name));
+        let session = std::fs::read_to_string(rule.join("README.md")).unwrap();
+        assert!(
+            session.contains("\n$ hookgate test ") && session.contains(", all passed\n"),
+            "{name}: no tests"
+        );
+        let page = std::fs::read_to_string(root().join(format!("docs/cookbook/{name}.md"))).unwrap();
+        assert!(page.contains(&format!("examples/cookbook/{name}/README.md")), "{name}: another rule's page");
+        assert!(contents.contains(&format!("(cookbook/{name}.md)")), "{name}: not among the contents");
+        assert!(index.contains(&format!("({name}.md)")), "{name}: not in the cookbook's index");
+    }
+}
+
+/// The tutorial, from an empty folder.
+#[test]
+fn of_the_tutorial() {
+    let dir = tempfile::tempdir().unwrap();
+    check(&root().join("docs/tutorial.md"), dir.path());
 }

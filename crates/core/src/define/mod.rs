@@ -3,6 +3,7 @@
 //! [`read`] takes one file's text: an object is one definition, a list is several. A definition with `target`
 //! is a JSON hook, one with `event` and `handler` a lifecycle hook. Every fault is told, with its place.
 
+mod document;
 mod fields;
 pub mod format;
 mod json_hook;
@@ -11,8 +12,8 @@ mod node;
 mod problem;
 pub mod schema;
 
-pub(crate) use fields::nearest;
-pub use fields::{Fields, Report};
+pub use document::read_document;
+pub use fields::{Fields, Report, nearest};
 pub use node::{Entry, Node, NodeValue};
 pub use problem::{HookRef, Place, Problem};
 
