@@ -26,6 +26,8 @@ pub(crate) enum Command {
     List(FolderArgs),
     /// Check the hook files of a folder
     Check(FolderArgs),
+    /// Begin a folder of rules with their tests
+    Init(InitArgs),
     /// Run the tests beside hooks
     Test(TestArgs),
     /// Show what every hook makes of an event; only scripts and built-in hooks run
@@ -86,6 +88,15 @@ pub(crate) struct FolderArgs {
     /// Also warn of what this coding agent cannot do (check only)
     #[arg(long, value_name = "NAME")]
     pub(crate) agent: Option<String>,
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct InitArgs {
+    /// Where [default: here]
+    pub(crate) dir: Option<PathBuf>,
+    /// What to begin with: no-destructive, secrets, policy-text, slack-orders [default: no-destructive]
+    #[arg(long, value_name = "NAMES", value_delimiter = ',')]
+    pub(crate) with: Vec<String>,
 }
 
 #[derive(Debug, clap::Args)]

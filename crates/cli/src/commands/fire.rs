@@ -7,6 +7,8 @@ use crate::chat::ruled_out;
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::workbench::Bench;
+use hookgate_core::point::{Point, Stage};
+use hookgate_core::word::Word;
 use hookgate_workbench::fire::{self, Became, Fired, HookTrace};
 use hookgate_workbench::step::Step;
 use std::io::Read;
@@ -50,7 +52,9 @@ fn read(path: &Path) -> Result<Vec<Step>, Failure> {
 pub(super) fn told(fired: &[Fired]) -> String {
     let mut text = String::new();
     let mut quiet: Vec<&Fired> = Vec::new();
-    for event in fired {
+    // of a session only what some hook listens to is worth a line
+    let nobody_listens = fired.iter().all(|event| event.hooks.is_empty());
+    for event in fired.iter().filter(|event| nobody_listens || !event.hooks.is_empty()) {
         if is_quiet(event) {
             quiet.push(event);
             continue;
@@ -101,15 +105,21 @@ fn told_event(event: &Fired) -> String {
     text
 }
 
+fn is_watched(event: &Fired) -> bool {
+    Point::from_word(event.event).is_some_and(|point| point.stage() == Stage::Watch)
+}
+
 /// What comes of the event in the end.
 fn verdict(event: &Fired) -> String {
     let open: Vec<&str> = event.would_run().map(|trace| trace.hook.as_str()).collect();
     match (&event.hook, event.reason.as_deref()) {
         (Some(hook), None | Some("")) => format!("  -> block, by hook {hook}\n"),
         (Some(hook), Some(reason)) => format!("  -> block, by hook {hook}: {reason}\n"),
-        (None, _) if !open.is_empty() => {
+        (None, _) if !open.is_empty() && !is_watched(event) => {
             format!("  -> allow, unless {} says otherwise\n", open.join(" or "))
         }
+        // where nothing can be stopped, that nobody wanted to is no news
+        (None, _) if is_watched(event) => String::new(),
         (None, _) => "  -> allow\n".to_owned(),
     }
 }
@@ -127,7 +137,7 @@ fn told_hook(trace: &HookTrace) -> String {
         Became::RuledOut { by, wanted, found } => ruled_out(hook, by, wanted, found),
         Became::Fired => format!("  hook {hook} fired\n"),
         Became::WouldRun { handler } => {
-            format!("  hook {hook} ({handler}) would be asked; with --live it is\n")
+            format!("  hook {hook} ({handler}) would run; only --live runs it\n")
         }
         Became::NotAsked => format!("  hook {hook} was not asked: another had stopped it by then\n"),
         Became::Asked { handler, decision, said, console, took_us } => {

@@ -10,6 +10,7 @@ mod fire;
 mod gateway;
 mod hook;
 mod import;
+mod init;
 mod install;
 mod list;
 mod man;
@@ -38,6 +39,7 @@ pub fn run(args: Args) -> Result<Exit, Failure> {
         Command::Demo => demo::run(),
         Command::List(args) => list::run(&args),
         Command::Check(args) => check::run(&args),
+        Command::Init(args) => init::run(&args),
         Command::Test(args) => test::run(&args),
         Command::Fire(args) => fire::run(&args),
         Command::Why(args) => why::run(&args),

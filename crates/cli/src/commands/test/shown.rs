@@ -6,10 +6,11 @@ use hookgate_workbench::fire::Fired;
 use hookgate_workbench::test::coverage::Coverage;
 use hookgate_workbench::test::expect::Difference;
 use hookgate_workbench::test::run::{Fault, Report, TestReport};
+use hookgate_workbench::test::update;
 use serde_json::Value;
 
 /// How far the details of a test stand in.
-const INDENT: &str = "          ";
+const INDENT: &str = "           ";
 
 /// Everything. `updated`: the files that were written anew.
 pub(super) fn report(report: &Report, updated: &[String]) -> String {
@@ -17,15 +18,20 @@ pub(super) fn report(report: &Report, updated: &[String]) -> String {
     for file in &report.files {
         text.push_str(&format!("{}\n", file.name));
         for test in &file.tests {
-            let word = if test.passed() { "ok    " } else { "failed" };
+            let is_written = updated.contains(&file.name) && update::is_known(test);
+            let (word, details) = match (test.passed(), is_written) {
+                (true, _) => ("ok     ", String::new()),
+                (false, true) => ("written", String::new()),
+                (false, false) => ("failed ", faults(test)),
+            };
             text.push_str(&format!("  {word}  {}\n", test.name));
-            text.push_str(&indented(&faults(test)));
+            text.push_str(&indented(&details));
         }
     }
     for name in updated {
         text.push_str(&format!("{name} was written anew: look at what changed before you keep it\n"));
     }
-    text.push_str(&summary(report));
+    text.push_str(&summary(report, updated));
     text
 }
 
@@ -104,11 +110,16 @@ fn indented(text: &str) -> String {
 }
 
 /// `12 tests in 3 files, 1 failed`
-fn summary(report: &Report) -> String {
+fn summary(report: &Report, updated: &[String]) -> String {
     let count = |n: usize, what: &str| if n == 1 { format!("1 {what}") } else { format!("{n} {what}s") };
-    let went = match report.n_failed() {
-        0 => "all passed".to_owned(),
-        n => format!("{n} failed"),
+    let of_updated = report.files.iter().filter(|file| updated.contains(&file.name));
+    let is_written = |test: &&TestReport| !test.passed() && update::is_known(test);
+    let written = of_updated.flat_map(|file| &file.tests).filter(is_written).count();
+    let went = match (report.n_failed().saturating_sub(written), written) {
+        (0, 0) => "all passed".to_owned(),
+        (0, n) => format!("{n} written anew"),
+        (n, 0) => format!("{n} failed"),
+        (failed, written) => format!("{failed} failed, {written} written anew"),
     };
     format!("{} in {}, {went}\n", count(report.n_tests(), "test"), count(report.files.len(), "file"))
 }
