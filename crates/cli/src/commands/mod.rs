@@ -14,6 +14,7 @@ mod list;
 #[cfg(unix)]
 mod mcp;
 mod outbox;
+mod replay;
 mod schema;
 mod status;
 
@@ -36,6 +37,7 @@ pub fn run(args: Args) -> Result<Exit, Failure> {
         Command::Check(args) => check::run(&args),
         Command::Audit(args) => audit::run(&args),
         Command::Outbox(args) => outbox::run(&args),
+        Command::Replay(args) => replay::run(&args),
         Command::Hook(args) => hook::run(&args),
         Command::Install(args) => install::install(&args),
         Command::Import(args) => import::run(&args),
