@@ -201,7 +201,9 @@ fn timeline(page: &mut String, report: &Report) -> fmt::Result {
     }
     page.push_str("<h2>Timeline</h2>\n<div class=\"lanes\">\n");
     for session in report.found_in.iter().take(MOST_LANES) {
-        let name = format!("{} · {}", session.file, session.id);
+        // most agents name the file after the session
+        let is_said = session.file.contains(&session.id);
+        let name = if is_said { session.file.clone() } else { format!("{} · {}", session.file, session.id) };
         // the end of a path tells most, so a lane cuts its beginning off
         write!(
             page,
@@ -211,7 +213,10 @@ fn timeline(page: &mut String, report: &Report) -> fmt::Result {
         )?;
         let here =
             marks.get(&(session.file.as_str(), session.in_file)).map(Vec::as_slice).unwrap_or_default();
-        for (place, finding) in here.iter().take(MOST_MARKS) {
+        let mut here: Vec<_> = here.iter().take(MOST_MARKS).collect();
+        // the gravest lie on top
+        here.sort_by_key(|(_, finding)| std::cmp::Reverse(finding.what));
+        for (place, finding) in here {
             mark(page, *place, finding, session.events)?;
         }
         let events = grouped(session.events);
@@ -242,9 +247,10 @@ fn mark(page: &mut String, place: usize, finding: &Finding, events: u64) -> fmt:
     // in thousandths of the session; a mark at the very end stays inside
     let at = finding.nth.saturating_sub(1).saturating_mul(990).checked_div(events.max(1)).unwrap_or(0);
     let title = format!("{} {} at line {}", finding.what.as_str(), finding.hook, finding.line);
+    let (top, height) = if class(finding.what) == "grave" { (0, 22) } else { (4, 14) };
     write!(
         page,
-        "<a href=\"#f{place}\" aria-label=\"{0}\"><title>{0}</title><rect class=\"{1}\" x=\"{2}.{3}%\" y=\"2\" width=\"5\" height=\"18\" rx=\"1.5\"/></a>",
+        "<a href=\"#f{place}\" aria-label=\"{0}\"><title>{0}</title><rect class=\"{1}\" x=\"{2}.{3}%\" y=\"{top}\" width=\"5\" height=\"{height}\" rx=\"1.5\"/></a>",
         Text(&title),
         class(finding.what),
         at / 10,
@@ -271,7 +277,7 @@ fn findings(page: &mut String, report: &Report) -> fmt::Result {
         };
         write!(
             page,
-            "<tr id=\"f{place}\"><td class=\"what {}\">{}{side}</td><td class=\"hook\">{}</td><td class=\"where mono\">{}:{}",
+            "<tr id=\"f{place}\"><td class=\"what {}\">{}</td><td class=\"hook\">{}{side}</td><td class=\"where mono\">{}:{}",
             class(finding.what),
             finding.what.as_str(),
             Text(&finding.hook),
@@ -393,7 +399,7 @@ mod tests {
         assert_eq!(page.matches("</script>").count(), 1);
         assert_eq!(
             page.matches("&lt;/script&gt;&lt;img src=x onerror=alert(1)&gt;&quot;&#39;&amp;").count(),
-            24
+            21
         );
         assert!(page.contains("#f0"), "the mark leads to its row");
     }

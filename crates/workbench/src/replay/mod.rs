@@ -23,3 +23,6 @@ mod read;
 mod tally;
 
 pub use deed::{Deed, What};
+
+#[cfg(test)]
+mod tests;

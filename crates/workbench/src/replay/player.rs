@@ -151,6 +151,13 @@ impl<'r> Player<'r> {
         Ok(())
     }
 
+    /// Another agent of the session speaks: the calls that started it were made.
+    pub(crate) async fn others_speak(&mut self, at: Place<'_>, tally: &mut Tally<'r>) {
+        if !self.answer.calls.is_empty() {
+            self.finish_answer(at, tally).await;
+        }
+    }
+
     async fn prompt(&mut self, at: Place<'_>, text: &str, tally: &mut Tally<'r>) {
         self.finish_answer(at, tally).await;
         self.end_turn(at, tally).await;

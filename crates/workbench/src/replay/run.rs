@@ -234,6 +234,9 @@ impl<'r> Stage<'r> {
             return;
         }
         let at = Place { line, time: time.as_deref() };
+        for (_, other) in self.players.iter_mut().filter(|(other, _)| **other != agent) {
+            other.others_speak(at, &mut self.tally).await;
+        }
         if !self.players.contains_key(&agent) {
             let who = Who { agent: agent.clone(), ..self.who.clone() };
             let tag = format!("{}.{}", self.tag, self.tally.sessions.len());

@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 use std::fmt::Write;
 
 /// Damaged lines and unread files that are named.
-const MOST_NAMED: usize = 20;
+const MOST_NAMED: usize = 10;
 /// Characters of a text in a row.
 const LONGEST: usize = 60;
 
