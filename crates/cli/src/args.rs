@@ -38,6 +38,8 @@ pub(crate) enum Command {
     Audit(Box<AuditArgs>),
     /// See and send again what watching hooks still have to do
     Outbox(Box<OutboxArgs>),
+    /// Run past sessions through hooks: what would they have done?
+    Replay(Box<ReplayArgs>),
     /// Wire a coding agent: its settings get a line that asks these hooks
     Install(InstallArgs),
     /// Take hookgate out of a coding agent's settings
@@ -274,6 +276,56 @@ pub(crate) struct AuditArgs {
     /// Change nothing, not even move in what other processes left; for copies
     #[arg(long, global = true)]
     pub(crate) read_only: bool,
+}
+
+#[derive(Debug, Default, clap::Args)]
+#[command(after_help = "\
+Reads transcripts of Claude Code and Codex, logs of `hookgate chat --json`, and lists of messages as OpenAI's and Anthropic's
+requests have them; the content of a file tells which. Folders are walked for .jsonl, .ndjson, .json and .log.
+Exit codes: 0 done, 1 with --strict something could not be read, 2 error.")]
+pub(crate) struct ReplayArgs {
+    /// Files and folders with past sessions
+    #[arg(required = true, value_name = "HISTORY")]
+    pub(crate) histories: Vec<PathBuf>,
+    /// The hooks folder; without --config no configuration file is looked for
+    #[arg(long, value_name = "DIR")]
+    pub(crate) hooks: Option<PathBuf>,
+    /// Compare with these hooks: show what only one of the two sets does
+    #[arg(long, value_name = "DIR")]
+    pub(crate) against: Option<PathBuf>,
+    /// Take the folders as the operator's own, whose hooks may redact
+    #[arg(long)]
+    pub(crate) trusted: bool,
+    /// The configuration file [default: hookgate.toml here or in a folder above]
+    #[arg(long, value_name = "FILE")]
+    pub(crate) config: Option<PathBuf>,
+    /// What the files are [default: seen in their content]
+    #[arg(long, value_name = "NAME")]
+    pub(crate) format: Option<String>,
+    /// Whose tools lists of messages name, such as claude-code [default: names are taken as they are]
+    #[arg(long, value_name = "AGENT")]
+    pub(crate) tools_of: Option<String>,
+    /// The tenant, for hooks that are bound to one
+    #[arg(long, value_name = "ID")]
+    pub(crate) tenant: Option<String>,
+    /// The agent, for hooks that are bound to some
+    #[arg(long, value_name = "ID")]
+    pub(crate) agent: Option<String>,
+    /// Really run http, command and prompt handlers
+    #[arg(long)]
+    pub(crate) live: bool,
+    /// End with exit code 1 if anything could not be read
+    #[arg(long)]
+    pub(crate) strict: bool,
+    /// Print JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Also write the report as a page
+    #[arg(long, value_name = "FILE")]
+    pub(crate) html: Option<PathBuf>,
+    /// How many files are read at once [default: one a core]
+    #[arg(long, value_name = "N")]
+    pub(crate) threads: Option<usize>,
 }
 
 #[derive(Debug, clap::Args)]

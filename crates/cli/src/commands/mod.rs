@@ -17,6 +17,7 @@ mod man;
 #[cfg(unix)]
 mod mcp;
 mod outbox;
+mod replay;
 mod schema;
 mod status;
 mod test;
@@ -45,6 +46,7 @@ pub fn run(args: Args) -> Result<Exit, Failure> {
         Command::Why(args) => why::run(&args),
         Command::Audit(args) => audit::run(&args),
         Command::Outbox(args) => outbox::run(&args),
+        Command::Replay(args) => replay::run(&args),
         Command::Hook(args) => hook::run(&args),
         Command::Install(args) => install::install(&args),
         Command::Import(args) => import::run(&args),
