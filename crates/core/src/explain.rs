@@ -73,6 +73,8 @@ pub enum FilteredBy {
     Role,
     /// The event's text.
     Regex,
+    /// What a hook of the program looks for in a stream by itself.
+    Search,
     /// The condition.
     IfExpr,
     /// How often it may fire in a session.
@@ -89,6 +91,7 @@ impl FilteredBy {
             FilteredBy::Chunks => "chunks",
             FilteredBy::Role => "roles",
             FilteredBy::Regex => "regex",
+            FilteredBy::Search => "search",
             FilteredBy::IfExpr => "if_expr",
             FilteredBy::MaxTriggers => "maxTriggers",
         }
@@ -267,11 +270,10 @@ fn kept_from(hook: &Hook, event: &WatchEvent<'_>, tool_names: &[String]) -> Opti
             let found = "no match that ends in this piece of the answer".to_owned();
             out(FilteredBy::Regex, regex.source().to_owned(), found)
         }
-        (Listens::Scan { .. }, WatchEvent::Chunk(_)) => out(
-            FilteredBy::Regex,
-            "its own search".into(),
-            "nothing that ends in this piece of the answer".into(),
-        ),
+        (Listens::Scan { .. }, WatchEvent::Chunk(_)) => {
+            let found = "nothing that ends in this piece of the answer".to_owned();
+            out(FilteredBy::Search, "its own".to_owned(), found)
+        }
         _ => spent(),
     }
 }

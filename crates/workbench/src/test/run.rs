@@ -6,6 +6,7 @@ use super::file::Test;
 use crate::desk::{By, Desk, Unanswered};
 use crate::stage::{Happened, Played, Stage};
 use crate::step::Whose;
+use hookgate_core::set::HookSet;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::sync::Semaphore;
@@ -25,12 +26,14 @@ pub struct Options {
 }
 
 /// A test file that was read.
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 pub struct TestFile {
     /// Its name as the user knows it.
     pub name: String,
     /// Its tests.
     pub tests: Vec<Test>,
+    /// The hooks that it is about.
+    pub stage: Arc<Stage>,
 }
 
 /// How everything went.
@@ -124,17 +127,17 @@ impl TestReport {
     }
 }
 
-/// Runs the tests of these files. To be called inside a tokio runtime; with several threads files run in parallel.
-pub async fn run(stage: Arc<Stage>, files: Vec<TestFile>, options: &Options) -> Report {
+/// Runs the tests of these files; `all` are the hooks that they could touch. To be called inside a tokio runtime; with several threads files run in parallel.
+pub async fn run(all: &HookSet, files: Vec<TestFile>, options: &Options) -> Report {
     let room = Arc::new(Semaphore::new(options.at_a_time.max(1)));
     let mut running = JoinSet::new();
     let names: Vec<String> = files.iter().map(|file| file.name.clone()).collect();
     for (place, file) in files.into_iter().enumerate() {
-        let (stage, room, options) = (stage.clone(), room.clone(), options.clone());
+        let (room, options) = (room.clone(), options.clone());
         running.spawn(async move {
             // the semaphore is never closed
             let _room = room.acquire_owned().await.ok();
-            (place, run_file(&stage, &file, &options).await)
+            (place, run_file(&file, &options).await)
         });
     }
     let mut reports: Vec<Option<FileReport>> = names.iter().map(|_| None).collect();
@@ -148,7 +151,7 @@ pub async fn run(stage: Arc<Stage>, files: Vec<TestFile>, options: &Options) -> 
     let files =
         reports.into_iter().zip(names).map(|(report, name)| report.unwrap_or_else(|| broke_off(name)));
     let files: Vec<FileReport> = files.filter(|file| !file.tests.is_empty()).collect();
-    let mut coverage = Coverage::of(&stage.set());
+    let mut coverage = Coverage::of(all);
     files.iter().flat_map(|file| &file.tests).for_each(|test| coverage.add(&test.events));
     Report { files, coverage }
 }
@@ -167,7 +170,7 @@ fn broke_off(name: String) -> FileReport {
     FileReport { name, tests: vec![test], took: Duration::ZERO }
 }
 
-async fn run_file(stage: &Stage, file: &TestFile, options: &Options) -> FileReport {
+async fn run_file(file: &TestFile, options: &Options) -> FileReport {
     let began = Instant::now();
     let wanted = |test: &&Test| {
         options
@@ -177,7 +180,7 @@ async fn run_file(stage: &Stage, file: &TestFile, options: &Options) -> FileRepo
     };
     let mut tests = Vec::new();
     for test in file.tests.iter().filter(wanted) {
-        tests.push(run_test(stage, &file.name, test, options).await);
+        tests.push(run_test(&file.stage, &file.name, test, options).await);
     }
     FileReport { name: file.name.clone(), tests, took: began.elapsed() }
 }
