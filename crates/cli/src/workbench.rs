@@ -5,6 +5,7 @@ use crate::args::ChatArgs;
 use crate::config::{ConfigFile, Settings};
 use crate::failure::Failure;
 use crate::{model, sources, workshop};
+use hookgate_core::define::Problem;
 use hookgate_handlers::command::Commands;
 use hookgate_handlers::folder::{HookFolder, OnInvalid};
 use hookgate_handlers::prompt::{Judges, Spending};
@@ -48,7 +49,7 @@ impl Bench {
             }
             Some(dir) => of_folder(sources, file, sources::readable(dir)?, is_named)?,
         };
-        let stage = stage(&sources, budget, None)?;
+        let stage = stage(&sources, budget, None).map_err(|failure| with_hint(failure, dir))?;
         let folders = folders.iter().map(|folder| shortened(folder, &here)).collect();
         Ok(Bench { sources, budget, stage, folders, tenant })
     }
@@ -67,6 +68,18 @@ fn stage(sources: &Sources, budget: Duration, only: Option<&[String]>) -> Result
     let (set, problems) = loaded.into_set(OnInvalid::Refuse);
     let set = set.ok_or(Failure::Hooks(problems))?;
     Ok(Arc::new(Stage::new(set, budget)))
+}
+
+/// A folder that holds a folder `hooks` is most often not the one that was meant.
+fn with_hint(failure: Failure, dir: Option<&Path>) -> Failure {
+    match (failure, dir) {
+        (Failure::Hooks(mut problems), Some(dir)) if dir.join("hooks").is_dir() => {
+            let message = format!("is taken for a hooks folder; was {} meant?", dir.join("hooks").display());
+            problems.push(Problem::of_file(&dir.display().to_string(), message));
+            Failure::Hooks(problems)
+        }
+        (failure, _) => failure,
+    }
 }
 
 type Found = (Sources, Vec<PathBuf>, Option<String>);

@@ -193,7 +193,10 @@ fn ruled_out(hook: &Hook, facts: &Facts, bound: &mut Bound) -> Option<FilteredOu
         return out(FilteredBy::Scope, of_reach(&hook.reach), of_head(facts));
     }
     let Filter { matcher, roles, regex, if_expr } = filter;
-    if let Some(matcher) = matcher.as_ref().filter(|matcher| !matcher.is_full_match(facts.tool_name())) {
+    // any of the tool's names will do
+    let others = facts.head().tool_names.iter().map(String::as_str);
+    let mut names = std::iter::once(facts.tool_name()).chain(others);
+    if let Some(matcher) = matcher.as_ref().filter(|matcher| !names.any(|name| matcher.is_full_match(name))) {
         return out(
             FilteredBy::Matcher,
             matcher.source().to_owned(),
@@ -356,6 +359,13 @@ mod tests {
              d: if_expr `has(toolInput.command) && toolInput.command == 'rm'`, toolInput.command = \"ls\"\n\
              e\n\
              g: scope `tenant `acme`, agents x`, tenant `acme`, no agent",
+        );
+        let known_as = Head { tool_names: vec!["Bash".into()], ..Head::default() };
+        let event = GateEvent::PreToolUse { tool_name: "exec".into(), tool_input: json!({}) };
+        check(
+            r#"[{"id": "a", "event": "pre_tool_use", "matcher": "Bash", HANDLER}]"#,
+            &Facts::of_gate(&known_as, event),
+            "a",
         );
         let event = LifeEvent::Message { role: Role::Tool, content: "c".into() };
         check(
