@@ -425,6 +425,17 @@ mod tests {
         check(withheld, &[]).await;
         let pieces = r#""session": [{"chunk": "content", "text": "a sec"}, {"chunk": "content", "text": "ret", "expect": {"hooks": ["stop"]}}]"#;
         check(pieces, &[]).await;
+        let two = r#""session": [{"chunk": "content", "text": "a key"}, {"chunk": "content", "text": "-1"},
+                {"chunk": "finish", "expect": {"text": "a [key]"}}, {"chunk": "content", "text": "secret"},
+                {"chunk": "content", "text": "b"}],
+            "expect": {"text": "a [key]b"}"#;
+        check(two, &[]).await;
+    }
+
+    #[tokio::test]
+    async fn hooks_on_messages_see_the_model_s_own_words() {
+        let shrug = r#""event": {"answer": "I don't know key-1"}, "expect": {"hook": "shrug", "text": ""}"#;
+        check(shrug, &[]).await;
     }
 
     #[tokio::test]
