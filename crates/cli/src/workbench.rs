@@ -5,6 +5,7 @@ use crate::args::ChatArgs;
 use crate::config::{ConfigFile, Settings};
 use crate::failure::Failure;
 use crate::{model, sources, workshop};
+use hookgate_core::define::Problem;
 use hookgate_handlers::command::Commands;
 use hookgate_handlers::folder::{HookFolder, OnInvalid};
 use hookgate_handlers::prompt::{Judges, Spending};
@@ -18,8 +19,11 @@ use std::time::Duration;
 /// How long all hooks of one event may take, as in every door that is told nothing else.
 const CHAIN_BUDGET: Duration = Duration::from_secs(60);
 
-/// A set to play to.
+/// Hooks to be tried out.
 pub(crate) struct Bench {
+    sources: Sources,
+    budget: Duration,
+    /// All of them.
     pub(crate) stage: Arc<Stage>,
     /// The folders that the hooks come from, and where their tests are.
     pub(crate) folders: Vec<PathBuf>,
@@ -45,11 +49,36 @@ impl Bench {
             }
             Some(dir) => of_folder(sources, file, sources::readable(dir)?, is_named)?,
         };
-        let loaded = desk::stand_in(sources.load());
-        let (set, problems) = loaded.into_set(OnInvalid::Refuse);
-        let set = set.ok_or(Failure::Hooks(problems))?;
+        let stage = stage(&sources, budget, None).map_err(|failure| with_hint(failure, dir))?;
         let folders = folders.iter().map(|folder| shortened(folder, &here)).collect();
-        Ok(Bench { stage: Arc::new(Stage::new(set, budget)), folders, tenant })
+        Ok(Bench { sources, budget, stage, folders, tenant })
+    }
+
+    /// A stage with the hooks of these names alone. Hooks are used where they were made: they are loaded once more.
+    pub(crate) fn only(&self, names: &[String]) -> Result<Arc<Stage>, Failure> {
+        stage(&self.sources, self.budget, Some(names))
+    }
+}
+
+fn stage(sources: &Sources, budget: Duration, only: Option<&[String]>) -> Result<Arc<Stage>, Failure> {
+    let mut loaded = desk::stand_in(sources.load());
+    if let Some(only) = only {
+        loaded.hooks.retain(|hook| only.iter().any(|name| **name == *hook.name));
+    }
+    let (set, problems) = loaded.into_set(OnInvalid::Refuse);
+    let set = set.ok_or(Failure::Hooks(problems))?;
+    Ok(Arc::new(Stage::new(set, budget)))
+}
+
+/// A folder that holds a folder `hooks` is most often not the one that was meant.
+fn with_hint(failure: Failure, dir: Option<&Path>) -> Failure {
+    match (failure, dir) {
+        (Failure::Hooks(mut problems), Some(dir)) if dir.join("hooks").is_dir() => {
+            let message = format!("is taken for a hooks folder; was {} meant?", dir.join("hooks").display());
+            problems.push(Problem::of_file(&dir.display().to_string(), message));
+            Failure::Hooks(problems)
+        }
+        (failure, _) => failure,
     }
 }
 

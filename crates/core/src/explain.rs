@@ -73,6 +73,8 @@ pub enum FilteredBy {
     Role,
     /// The event's text.
     Regex,
+    /// What a hook of the program looks for in a stream by itself.
+    Search,
     /// The condition.
     IfExpr,
     /// How often it may fire in a session.
@@ -89,6 +91,7 @@ impl FilteredBy {
             FilteredBy::Chunks => "chunks",
             FilteredBy::Role => "roles",
             FilteredBy::Regex => "regex",
+            FilteredBy::Search => "search",
             FilteredBy::IfExpr => "if_expr",
             FilteredBy::MaxTriggers => "maxTriggers",
         }
@@ -190,7 +193,10 @@ fn ruled_out(hook: &Hook, facts: &Facts, bound: &mut Bound) -> Option<FilteredOu
         return out(FilteredBy::Scope, of_reach(&hook.reach), of_head(facts));
     }
     let Filter { matcher, roles, regex, if_expr } = filter;
-    if let Some(matcher) = matcher.as_ref().filter(|matcher| !matcher.is_full_match(facts.tool_name())) {
+    // any of the tool's names will do
+    let others = facts.head().tool_names.iter().map(String::as_str);
+    let mut names = std::iter::once(facts.tool_name()).chain(others);
+    if let Some(matcher) = matcher.as_ref().filter(|matcher| !names.any(|name| matcher.is_full_match(name))) {
         return out(
             FilteredBy::Matcher,
             matcher.source().to_owned(),
@@ -267,11 +273,10 @@ fn kept_from(hook: &Hook, event: &WatchEvent<'_>, tool_names: &[String]) -> Opti
             let found = "no match that ends in this piece of the answer".to_owned();
             out(FilteredBy::Regex, regex.source().to_owned(), found)
         }
-        (Listens::Scan { .. }, WatchEvent::Chunk(_)) => out(
-            FilteredBy::Regex,
-            "its own search".into(),
-            "nothing that ends in this piece of the answer".into(),
-        ),
+        (Listens::Scan { .. }, WatchEvent::Chunk(_)) => {
+            let found = "nothing that ends in this piece of the answer".to_owned();
+            out(FilteredBy::Search, "its own".to_owned(), found)
+        }
         _ => spent(),
     }
 }
@@ -354,6 +359,13 @@ mod tests {
              d: if_expr `has(toolInput.command) && toolInput.command == 'rm'`, toolInput.command = \"ls\"\n\
              e\n\
              g: scope `tenant `acme`, agents x`, tenant `acme`, no agent",
+        );
+        let known_as = Head { tool_names: vec!["Bash".into()], ..Head::default() };
+        let event = GateEvent::PreToolUse { tool_name: "exec".into(), tool_input: json!({}) };
+        check(
+            r#"[{"id": "a", "event": "pre_tool_use", "matcher": "Bash", HANDLER}]"#,
+            &Facts::of_gate(&known_as, event),
+            "a",
         );
         let event = LifeEvent::Message { role: Role::Tool, content: "c".into() };
         check(

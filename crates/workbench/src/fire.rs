@@ -68,7 +68,7 @@ pub async fn fire(stage: &Stage, steps: &[Step], live: bool) -> Vec<Fired> {
     let mut scene = stage.begin(desk, SESSION, Whose::default());
     let mut fired = Vec::new();
     for step in steps {
-        let Played { events, text, reasoning } = scene.play(step).await;
+        let Played { events, text, reasoning, answer: _ } = scene.play(step).await;
         let last = events.len().saturating_sub(1);
         fired.extend(events.iter().enumerate().map(|(place, happened)| Fired {
             // what a reader has of an answer is known at its end

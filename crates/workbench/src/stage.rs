@@ -44,6 +44,9 @@ pub struct Scene<'a> {
     n_events: u64,
     /// The texts of the answer that arrives chunk by chunk.
     arriving: HashMap<ChunkKind, Arriving>,
+    /// That answer has ended: the next chunk begins another.
+    is_over: bool,
+    n_answers: u64,
 }
 
 /// What one step came to.
@@ -51,7 +54,9 @@ pub struct Scene<'a> {
 pub struct Played {
     /// The events in order, each with its hooks.
     pub events: Vec<Happened>,
-    /// The streamed text as a reader behind the gateway gets it; none if nothing was streamed.
+    /// Which answer of the session was streamed, from 1.
+    pub answer: u64,
+    /// Its text so far as a reader behind the gateway gets it; none if nothing was streamed.
     pub text: Option<String>,
     /// The same of the thoughts.
     pub reasoning: Option<String>,
@@ -131,6 +136,8 @@ impl Stage {
             whose,
             n_events: 0,
             arriving: HashMap::new(),
+            is_over: true,
+            n_answers: 0,
         }
     }
 }
@@ -192,7 +199,7 @@ impl Scene<'_> {
 
     async fn answer(&mut self, whose: &Whose, text: &[String], reasoning: &[String], played: &mut Played) {
         self.session.end_response();
-        self.arriving.clear();
+        self.is_over = true;
         let pieces = [(ChunkKind::Reasoning, reasoning), (ChunkKind::Content, text)];
         let pieces =
             pieces.into_iter().flat_map(|(kind, texts)| texts.iter().map(move |text| (kind, text.as_str())));
@@ -202,9 +209,10 @@ impl Scene<'_> {
                 return;
             }
         }
-        let shown = |kind| self.arriving.get(&kind).map(Arriving::shown);
-        let (thoughts, answer) = (shown(ChunkKind::Reasoning), shown(ChunkKind::Content).unwrap_or_default());
-        let thoughts = thoughts.map(|content| (Role::Reasoning, content));
+        // hooks on messages see the model's own words, as at every door: what is replaced is only kept from the reader
+        let written = |kind| self.arriving.get(&kind).map(|arriving| arriving.text.clone());
+        let thoughts = written(ChunkKind::Reasoning).map(|content| (Role::Reasoning, content));
+        let answer = written(ChunkKind::Content).unwrap_or_default();
         for (role, content) in thoughts.into_iter().chain([(Role::Assistant, answer.clone())]) {
             self.life(whose, LifeEvent::Message { role, content }, played).await;
             if interrupted(played) {
@@ -230,6 +238,10 @@ impl Scene<'_> {
             }
             ChunkKind::Finish => (Chunk::Finish { reason: text }, None),
         };
+        if std::mem::take(&mut self.is_over) {
+            self.n_answers = self.n_answers.saturating_add(1);
+            self.arriving.clear();
+        }
         let head = self.head(whose);
         let mut happened = Happened::at(Point::Chunk, head);
         self.tell(&mut happened, &WatchEvent::Chunk(chunk));
@@ -238,6 +250,7 @@ impl Scene<'_> {
         }
         self.collect_redactions();
         let goes_on = !is_interrupted(&happened.effects);
+        self.is_over = !goes_on || channel.is_none();
         played.events.push(happened);
         if !goes_on {
             self.session.end_response();
@@ -360,6 +373,7 @@ impl Scene<'_> {
         let streamed = played.events.iter().any(|event| event.point == Point::Chunk);
         if streamed {
             let shown = |kind| self.arriving.get(&kind).map(Arriving::shown);
+            played.answer = self.n_answers;
             (played.text, played.reasoning) = (shown(ChunkKind::Content), shown(ChunkKind::Reasoning));
         }
     }

@@ -124,12 +124,15 @@ impl Whose {
     }
 }
 
+/// Reads one form of a step; `None`: a fault was noted.
+type ReadForm = fn(&Fields<'_>) -> Option<What>;
+
 impl Step {
     /// Reads a step. `None`: a fault was noted. Whoever reads more of the same object than a step does so before, and
     /// finishes the fields.
     pub fn read(fields: &Fields<'_>) -> Option<Step> {
         let whose = Whose::read(fields);
-        let forms: [(&str, fn(&Fields<'_>) -> Option<What>); 5] =
+        let forms: [(&str, ReadForm); 5] =
             [("event", event), ("chunk", chunk), ("prompt", prompt), ("answer", answer), ("tool", tool)];
         // an event may have a `prompt` beside `rawInput`, as handlers get it
         let form = forms.into_iter().find(|(name, _)| fields.has(name));

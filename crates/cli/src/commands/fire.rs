@@ -74,12 +74,18 @@ fn is_quiet(event: &Fired) -> bool {
 }
 
 fn told_quiet(pieces: &[&Fired]) -> String {
-    let (Some(last), number) = (pieces.last(), pieces.len()) else { return String::new() };
-    let mut text = match number {
+    let Some(first) = pieces.first() else { return String::new() };
+    let mut text = match pieces.len() {
         1 => "chunk\n".to_owned(),
-        _ => format!("chunk, {number} pieces\n"),
+        number => format!("chunk, {number} pieces\n"),
     };
-    text.push_str(&told_hooks(last));
+    // that a finish is no text says less than what the text did not have
+    let is_of_kind = |trace: &HookTrace| matches!(trace.became, Became::RuledOut { by: "chunks", .. });
+    for place in 0..first.hooks.len() {
+        let traces = || pieces.iter().rev().filter_map(|piece| piece.hooks.get(place));
+        let told = traces().find(|trace| !is_of_kind(trace)).or_else(|| traces().next());
+        text.extend(told.map(told_hook));
+    }
     text
 }
 

@@ -12,13 +12,16 @@ use crate::terminal;
 use crate::workbench::Bench;
 use hookgate_core::define::Problem;
 use hookgate_handlers::folder;
-use hookgate_workbench::test::file::{self, Names};
+use hookgate_workbench::stage::Stage;
+use hookgate_workbench::test::file::{self, Names, Tests};
 use hookgate_workbench::test::junit;
 use hookgate_workbench::test::run::{self, Options, Report, TestFile};
 use hookgate_workbench::test::update;
+use std::collections::HashMap;
 use std::fs;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 pub(super) fn run(args: &TestArgs) -> Result<Exit, Failure> {
     let bench = Bench::open(args.dir.as_deref(), args.config.as_deref())?;
@@ -29,7 +32,7 @@ pub(super) fn run(args: &TestArgs) -> Result<Exit, Failure> {
         at_a_time: std::thread::available_parallelism().map_or(1, usize::from),
         tenant: bench.tenant.clone(),
     };
-    let report = super::fire::runtime()?.block_on(run::run(bench.stage.clone(), files, &options));
+    let report = super::fire::runtime()?.block_on(run::run(&bench.stage.set(), files, &options));
     if report.files.is_empty() {
         return none(args, &bench.folders);
     }
@@ -57,6 +60,7 @@ pub(super) fn run(args: &TestArgs) -> Result<Exit, Failure> {
 /// All test files; what is wrong in any of them is told at once.
 fn read(bench: &Bench) -> Result<Vec<TestFile>, Failure> {
     let names = Names::of(&bench.stage.set());
+    let mut stages = Stages { bench, made: HashMap::new() };
     let (mut files, mut problems) = (Vec::new(), Vec::new());
     for folder in &bench.folders {
         let paths = folder::test_files(folder).map_err(|error| {
@@ -66,7 +70,10 @@ fn read(bench: &Bench) -> Result<Vec<TestFile>, Failure> {
             let name = path.display().to_string();
             match folder::read_text(&path) {
                 Ok(text) => match file::read(&name, &text, &names) {
-                    Ok(tests) => files.push(TestFile { name, tests }),
+                    Ok(Tests { tests, only }) => {
+                        let stage = stages.of(only)?;
+                        files.push(TestFile { name, tests, stage });
+                    }
                     Err(of_file) => problems.extend(of_file),
                 },
                 Err(why) => problems.push(Problem::of_file(&name, why)),
@@ -74,6 +81,24 @@ fn read(bench: &Bench) -> Result<Vec<TestFile>, Failure> {
         }
     }
     if problems.is_empty() { Ok(files) } else { Err(Failure::Hooks(problems)) }
+}
+
+/// The stages of test files: one for all hooks, one for each choice among them.
+struct Stages<'a> {
+    bench: &'a Bench,
+    made: HashMap<Vec<String>, Arc<Stage>>,
+}
+
+impl Stages<'_> {
+    fn of(&mut self, only: Option<Vec<String>>) -> Result<Arc<Stage>, Failure> {
+        let Some(only) = only else { return Ok(self.bench.stage.clone()) };
+        if let Some(made) = self.made.get(&only) {
+            return Ok(made.clone());
+        }
+        let stage = self.bench.only(&only)?;
+        self.made.insert(only, stage.clone());
+        Ok(stage)
+    }
 }
 
 /// Nothing was run.

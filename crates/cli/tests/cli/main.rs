@@ -22,3 +22,4 @@ mod support;
 mod terminal;
 mod tools;
 mod uses;
+mod workbench;

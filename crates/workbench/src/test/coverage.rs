@@ -65,7 +65,7 @@ impl Coverage {
     /// Adds what one test saw.
     pub fn add(&mut self, events: &[Happened]) {
         // a pattern on a stream says no with every piece before the one that completes it: only a whole test counts
-        let mut in_pieces: Vec<usize> = Vec::new();
+        let mut in_pieces: Vec<(usize, FilteredBy)> = Vec::new();
         let mut fired_now: Vec<usize> = Vec::new();
         for event in events {
             let hooks = event.hooks();
@@ -82,18 +82,19 @@ impl Coverage {
                     }
                     None => hook.filters.iter_mut().for_each(|filter| filter.said_yes = true),
                     Some(out) => {
-                        let in_a_stream = event.point == Point::Chunk && out.by == FilteredBy::Regex;
+                        let in_a_stream = event.point == Point::Chunk
+                            && matches!(out.by, FilteredBy::Regex | FilteredBy::Search);
                         hook.note(out.by, !in_a_stream);
                         if in_a_stream {
-                            in_pieces.push(place);
+                            in_pieces.push((place, out.by));
                         }
                     }
                 }
             }
         }
-        for place in in_pieces.into_iter().filter(|place| !fired_now.contains(place)) {
+        for (place, by) in in_pieces.into_iter().filter(|(place, _)| !fired_now.contains(place)) {
             if let Some(hook) = self.hooks.get_mut(place) {
-                hook.note(FilteredBy::Regex, true);
+                hook.note(by, true);
             }
         }
     }
@@ -148,7 +149,7 @@ fn filters(hook: &Hook) -> Vec<FilterCoverage> {
             }
             regex.iter().for_each(|regex| add(FilteredBy::Regex, regex.source().to_owned()));
         }
-        Listens::Scan { .. } => add(FilteredBy::Regex, "its own search".into()),
+        Listens::Scan { .. } => add(FilteredBy::Search, "its own".into()),
         Listens::Tool { names, regex, .. } => {
             if !names.is_empty() {
                 add(FilteredBy::Tools, names.join(", "));

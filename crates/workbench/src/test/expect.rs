@@ -394,7 +394,17 @@ impl Found {
             codes.for_each(|warning| push_new(&mut warnings, warning.code.as_str()));
         }
         let text = |pick: fn(&Played) -> &Option<String>| -> Value {
-            let texts: Vec<&str> = played.iter().filter_map(|played| pick(played).as_deref()).collect();
+            let mut texts: Vec<(u64, &str)> = Vec::new();
+            for (answer, text) in
+                played.iter().filter_map(|played| Some((played.answer, pick(played).as_deref()?)))
+            {
+                match texts.last_mut() {
+                    // the same answer, a piece further
+                    Some(last) if last.0 == answer => last.1 = text,
+                    _ => texts.push((answer, text)),
+                }
+            }
+            let texts: Vec<&str> = texts.into_iter().map(|(_, text)| text).collect();
             if texts.is_empty() { Value::Null } else { texts.concat().into() }
         };
         let members = json!({

@@ -29,8 +29,17 @@ pub struct Test {
     pub whose: Whose,
 }
 
+/// What a test file holds.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Tests {
+    /// The tests.
+    pub tests: Vec<Test>,
+    /// The hooks that these tests are about; none: all.
+    pub only: Option<Vec<String>>,
+}
+
 /// The names by which a test may call hooks.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub struct Names {
     all: Vec<String>,
     with_handler: Vec<String>,
@@ -45,6 +54,12 @@ impl Names {
             all: set.hooks().iter().map(name).collect(),
             with_handler: set.hooks().iter().filter(has_handler).map(name).collect(),
         }
+    }
+
+    /// Those among them that a file is about.
+    fn only(&self, only: &[String]) -> Names {
+        let among = |names: &[String]| names.iter().filter(|name| only.contains(name)).cloned().collect();
+        Names { all: among(&self.all), with_handler: among(&self.with_handler) }
     }
 
     /// Notes a name that no hook has.
@@ -75,12 +90,17 @@ fn near(name: &str, names: &[String]) -> Option<String> {
 ///
 /// # Errors
 /// All that is wrong with it.
-pub fn read(file: &str, text: &str, names: &Names) -> Result<Vec<Test>, Vec<Problem>> {
+pub fn read(file: &str, text: &str, names: &Names) -> Result<Tests, Vec<Problem>> {
     read_document(file, text, |root, report| match &root.value {
-        NodeValue::List(items) => Reader { report, names, shared: Shared::default() }.tests(items, "tests"),
+        NodeValue::List(items) => {
+            let tests = Reader { report, names, shared: Shared::default() }.tests(items, "tests")?;
+            Some(Tests { tests, only: None })
+        }
         NodeValue::Object(_) => {
             let fields = Fields::of(report, root, String::new())?;
             fields.text("$schema");
+            let only = only(report, names, &fields);
+            let names = &only.as_ref().map_or_else(|| names.clone(), |only| names.only(only));
             let shared = Shared {
                 given: given(report, names, &fields, ""),
                 live: fields.flag("live").unwrap_or(false),
@@ -90,7 +110,8 @@ pub fn read(file: &str, text: &str, names: &Names) -> Result<Vec<Test>, Vec<Prob
             }
             let items = fields.list("tests");
             fields.finish();
-            Reader { report, names, shared }.tests(items?, "tests")
+            let tests = Reader { report, names, shared }.tests(items?, "tests")?;
+            Some(Tests { tests, only })
         }
         _ => {
             let message =
@@ -99,6 +120,17 @@ pub fn read(file: &str, text: &str, names: &Names) -> Result<Vec<Test>, Vec<Prob
             None
         }
     })
+}
+
+/// The hooks that a file is about.
+fn only(report: &Report<'_>, names: &Names, fields: &Fields<'_>) -> Option<Vec<String>> {
+    let only = fields.has("only").then(|| fields.texts("only"))?;
+    if only.is_empty() {
+        let message = "expected the names of hooks, found none: such tests would show nothing".to_owned();
+        fields.refuse("only", message, None);
+    }
+    only.iter().for_each(|name| names.check(report, fields.place_of("only"), "only", name));
+    Some(only)
 }
 
 /// What all tests of a file share.
@@ -291,6 +323,10 @@ mod tests {
     ]"#;
 
     fn read_text(text: &str) -> Result<Vec<Test>, Vec<String>> {
+        read_file(text).map(|file| file.tests)
+    }
+
+    fn read_file(text: &str) -> Result<Tests, Vec<String>> {
         let hooks = define::read("h.json", HOOKS, Source::User, &ActionKinds::standard()).hooks;
         let names = Names::of(&HookSet::new(hooks).unwrap());
         read("a.test.json", text, &names)
@@ -325,6 +361,19 @@ mod tests {
         let given = &read_text(file).unwrap()[0].given["gate"];
         assert_eq!(given[..2], [Given::Late, Given::Failed("down".into())]);
         assert!(matches!(&given[2], Given::Answer(answer) if answer.additions.len() == 1));
+    }
+
+    #[test]
+    fn a_file_may_be_about_some_hooks() {
+        let file = |only: &str, hook: &str| {
+            format!(
+                r#"{{"only": {only}, "tests": [{{"name": "a", "event": {{"event": "stop"}}, "expect": {{"hooks": ["{hook}"]}}}}]}}"#
+            )
+        };
+        assert_eq!(read_file(&file(r#"["gate"]"#, "gate")).unwrap().only, Some(vec!["gate".into()]));
+        refused(&file(r#"["gate"]"#, "shrug"), &["no hook `shrug` is loaded here"]);
+        refused(&file(r#"["gaet"]"#, "gate"), &["`gaet` is loaded here (did you mean `gate`?)", "`gate` is"]);
+        refused(&file("[]", "gate"), &["expected the names of hooks, found none", "`gate` is"]);
     }
 
     #[test]

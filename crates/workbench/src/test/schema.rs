@@ -21,7 +21,13 @@ pub fn test_file() -> Value {
         "anyOf": [
             tests,
             object(
-                &[("$schema", text("for editors")), ("answers", answers()), ("live", live()), ("tests", tests.clone())],
+                &[
+                    ("$schema", text("for editors")),
+                    ("only", names("the hooks that these tests are about; without it all that are loaded")),
+                    ("answers", answers()),
+                    ("live", live()),
+                    ("tests", tests.clone()),
+                ],
                 &["tests"],
             ),
         ],
@@ -100,7 +106,6 @@ fn step(more: &[(&str, Value)]) -> Value {
 fn expect() -> Value {
     let wanted = || json!({"$ref": "#/$defs/text"});
     let several = || json!({"anyOf": [wanted(), {"type": "array", "items": wanted()}]});
-    let names = || json!({"type": "array", "items": {"type": "string"}});
     let effect = object(
         &[
             (
@@ -128,7 +133,7 @@ fn expect() -> Value {
                 "effects",
                 json!({"type": "array", "items": effect, "description": "all that JSON hooks asked for, in order"}),
             ),
-            ("hooks", names()),
+            ("hooks", names("exactly the hooks that fired or were asked, in any order")),
             ("text", wanted()),
             ("reasoning", wanted()),
             ("warnings", json!({"type": "array", "items": one_of::<WarningCode>("a warning's code")})),
@@ -163,6 +168,10 @@ fn answer() -> Value {
         object(&[("error", text("what went wrong"))], &["error"]),
         object(&members, &[]),
     ]})
+}
+
+fn names(description: &str) -> Value {
+    json!({"type": "array", "items": {"type": "string"}, "description": description})
 }
 
 fn live() -> Value {

@@ -160,10 +160,11 @@ mod tests {
     #[test]
     fn an_empty_expect_is_filled() {
         check(
-            "{ \"tests\": [\n    { \"name\": \"a\", \"expect\": {} }\n] }",
+            "{\"tests\": [\n    {\n        \"name\": \"a\",\n        \"expect\": {}\n    }\n]}",
             vec![Fault::ExpectsNothing { step: None }],
             Some(
-                "{ \"tests\": [\n    { \"name\": \"a\", \"expect\": { \"decision\": \"allow\", \"hooks\": [] } }\n] }",
+                "{\"tests\": [\n    {\n        \"name\": \"a\",\n        \"expect\": {\n            \
+                 \"decision\": \"allow\",\n            \"hooks\": []\n        }\n    }\n]}",
             ),
         );
     }

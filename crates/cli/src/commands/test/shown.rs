@@ -3,7 +3,7 @@
 
 use crate::commands::fire;
 use hookgate_workbench::fire::Fired;
-use hookgate_workbench::test::coverage::Coverage;
+use hookgate_workbench::test::coverage::{Coverage, HookCoverage};
 use hookgate_workbench::test::expect::Difference;
 use hookgate_workbench::test::run::{Fault, Report, TestReport};
 use hookgate_workbench::test::update;
@@ -128,6 +128,12 @@ fn summary(report: &Report, updated: &[String]) -> String {
 pub(super) fn coverage(coverage: &Coverage) -> String {
     let hooks = coverage.hooks();
     let touched = hooks.len().saturating_sub(coverage.n_untouched());
+    let is_whole = |hook: &HookCoverage| {
+        hook.fired && hook.filters.iter().all(|filter| filter.said_yes && filter.said_no)
+    };
+    if hooks.iter().all(is_whole) {
+        return "every hook was fired, and every filter was seen to say yes and no\n".into();
+    }
     let mut text = format!("{touched} of {} hooks were fired by a test\n", hooks.len());
     for hook in hooks {
         if !hook.fired {
