@@ -16,6 +16,7 @@ mod install;
 mod json;
 mod mcp;
 mod outbox;
+mod replay;
 mod sessions;
 mod stop;
 mod support;
