@@ -17,6 +17,7 @@ mod outbox;
 mod replay;
 mod schema;
 mod status;
+mod watch;
 
 use crate::args::{Args, Command};
 use crate::config::ConfigFile;
@@ -38,6 +39,7 @@ pub fn run(args: Args) -> Result<Exit, Failure> {
         Command::Audit(args) => audit::run(&args),
         Command::Outbox(args) => outbox::run(&args),
         Command::Replay(args) => replay::run(&args),
+        Command::Watch(args) => watch::run(&args),
         Command::Hook(args) => hook::run(&args),
         Command::Install(args) => install::install(&args),
         Command::Import(args) => import::run(&args),

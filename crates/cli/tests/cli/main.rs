@@ -23,3 +23,4 @@ mod support;
 mod terminal;
 mod tools;
 mod uses;
+mod watch;

@@ -46,9 +46,15 @@ fn what_would_have_happened_is_a_table() {
 #[test]
 fn programs_get_json() {
     let report: Value = serde_json::from_str(&replay(&place(), &["--json"]).stdout).unwrap();
-    assert_eq!((&report["sessions"], &report["files"], &report["damaged"]), (&1.into(), &1.into(), &0.into()));
+    assert_eq!(
+        (&report["sessions"], &report["files"], &report["damaged"]),
+        (&1.into(), &1.into(), &0.into())
+    );
     let first = &report["rows"][0];
-    assert_eq!((&first["what"], &first["hook"], &first["times"]), (&"block".into(), &"no-deleting".into(), &1.into()));
+    assert_eq!(
+        (&first["what"], &first["hook"], &first["times"]),
+        (&"block".into(), &"no-deleting".into(), &1.into())
+    );
     assert_eq!(first["first"]["text"], "blocked by hook no-deleting: not rm -rf build");
     assert_eq!(report["findings"].as_array().unwrap().len(), 3);
     assert_eq!(report["formats"]["messages"], 1);
@@ -79,7 +85,8 @@ fn two_sets_are_compared() {
 #[test]
 fn what_cannot_be_read_is_said() {
     let torn = SESSION.replace("{\"role\":\"tool\"", "{\"role\":\"to");
-    let place = place().with("history/a.jsonl", &torn).with("history/notes.json", "{}").with("empty.jsonl", "");
+    let place =
+        place().with("history/a.jsonl", &torn).with("history/notes.json", "{}").with("empty.jsonl", "");
     let ran = replay(&place, &[]);
     assert_eq!(ran.code, Some(0));
     assert_eq!(
@@ -94,7 +101,8 @@ fn what_cannot_be_read_is_said() {
     alone(&["hooks"]).fails(2, "nothing to replay: hooks/a.json: it is no history");
     alone(&["nowhere"]).fails(2, "nowhere cannot be read");
     alone(&["history", "--format", "xml"]).fails(2, "expected one of claude-code, codex, chat-log, messages");
-    alone(&["history", "--tools-of", "nobody"]).fails(2, "unknown agent `nobody`; expected one of claude-code");
+    alone(&["history", "--tools-of", "nobody"])
+        .fails(2, "unknown agent `nobody`; expected one of claude-code");
     place.run(&["replay", "history"]).fails(2, "which hooks? give --hooks");
     let broken = place.with("broken/a.json", "[{]");
     broken.run(&["replay", "history", "--hooks", "broken"]).fails(2, "broken/a.json");
@@ -105,7 +113,8 @@ fn a_chat_s_own_log_can_be_replayed() {
     let script = r#"{"turns": [{"text": "one moment", "tool_calls": [{"tool": "exec", "args": {"command": "true"}}]}, {"text": "the secret is out"}]}"#;
     let hooks = r#"[{"target": "stream", "label": "leak", "regex": "secret is", "actions": [{"type": "interrupt"}]},
         {"target": "tool", "label": "ran", "actions": [{"type": "log", "message": "{{name}}"}]}]"#;
-    let place = Place::new().with("script.json", script).with("hooks/a.json", hooks).with("none/a.json", "[]");
+    let place =
+        Place::new().with("script.json", script).with("hooks/a.json", hooks).with("none/a.json", "[]");
     let log = place.chat(&["--hooks", "none", "--tools", "exec", "--json", "go"]);
     assert_eq!(log.code, Some(0), "{}", log.stderr);
     // two runs in one file are two sessions
