@@ -26,7 +26,13 @@ pub(crate) type Mcp<'a> = (Option<&'a str>, Option<&'a str>);
 impl Call {
     /// A call of an agent that nobody knows: everything stays as it is called there.
     pub fn plain(tool_name: impl Into<String>, tool_input: Value) -> Call {
-        Call { tool_name: tool_name.into(), tool_names: Vec::new(), tool_input, kind: None, aliases: Vec::new() }
+        Call {
+            tool_name: tool_name.into(),
+            tool_names: Vec::new(),
+            tool_input,
+            kind: None,
+            aliases: Vec::new(),
+        }
     }
 
     /// What is known of the sub-agent that the call starts; none if it starts none.

@@ -36,6 +36,8 @@ pub(crate) enum Command {
     Why(WhyArgs),
     /// Ask the audit trail: what hooks did, and whether the trail is whole
     Audit(Box<AuditArgs>),
+    /// See what hooks decide while it happens
+    Watch(Box<WatchArgs>),
     /// See and send again what watching hooks still have to do
     Outbox(Box<OutboxArgs>),
     /// Run past sessions through hooks: what would they have done?
@@ -276,6 +278,33 @@ pub(crate) struct AuditArgs {
     /// Change nothing, not even move in what other processes left; for copies
     #[arg(long, global = true)]
     pub(crate) read_only: bool,
+}
+
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+On a terminal: letters filter, arrows and page keys scroll, space pauses, Enter shows a row in full, q or Esc quits.
+Elsewhere rows are printed as they come: hookgate watch | grep block")]
+pub(crate) struct WatchArgs {
+    #[command(flatten)]
+    pub(crate) filter: FilterArgs,
+    /// Begin with so many rows that are there already [default: 200 on a terminal, else 0]
+    #[arg(long, value_name = "N")]
+    pub(crate) last: Option<usize>,
+    /// Print JSON, an object a line
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Print lines on a terminal, too
+    #[arg(long)]
+    pub(crate) plain: bool,
+    /// Change nothing, not even move in what other processes left
+    #[arg(long)]
+    pub(crate) read_only: bool,
+    /// Where the trail is [default: HOOKGATE_DATA_DIR, else hookgate.toml, else ~/.local/share/hookgate]
+    #[arg(long, value_name = "DIR")]
+    pub(crate) data_dir: Option<PathBuf>,
+    /// The configuration file [default: hookgate.toml here or in a folder above]
+    #[arg(long, value_name = "FILE")]
+    pub(crate) config: Option<PathBuf>,
 }
 
 #[derive(Debug, Default, clap::Args)]

@@ -1,5 +1,5 @@
 //! How many events a second one core plays, with pattern and condition hooks over a transcript made for it.
-#![allow(clippy::unwrap_used, missing_docs, reason = "a bench may stop")]
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, missing_docs, reason = "a bench may stop")]
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use hookgate_core::action::ActionKinds;

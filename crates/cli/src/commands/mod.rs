@@ -21,6 +21,7 @@ mod replay;
 mod schema;
 mod status;
 mod test;
+mod watch;
 mod why;
 
 use crate::args::{Args, Command};
@@ -47,6 +48,7 @@ pub fn run(args: Args) -> Result<Exit, Failure> {
         Command::Audit(args) => audit::run(&args),
         Command::Outbox(args) => outbox::run(&args),
         Command::Replay(args) => replay::run(&args),
+        Command::Watch(args) => watch::run(&args),
         Command::Hook(args) => hook::run(&args),
         Command::Install(args) => install::install(&args),
         Command::Import(args) => import::run(&args),
