@@ -1,6 +1,7 @@
 //! Every `console` block of the README files is what the program really prints.
 //!
-//! Lines that begin with `$ ` are commands; the lines below are their output, both streams together. With
+//! Lines that begin with `$ ` are commands; the lines below are their output, both streams together. A block
+//! `json file=NAME` is written to that file before the next command. With
 //! `HOOKGATE_UPDATE=1` the blocks are written anew instead; look at the difference before you keep it.
 
 use std::path::{Path, PathBuf};
@@ -35,12 +36,24 @@ fn workshop(root: &Path) -> tempfile::TempDir {
     dir
 }
 
+/// Writes the files that a text shows, each in a block that begins with ` ```json file=NAME `.
+fn lay_out(text: &str, folder: &Path) {
+    for from in text.split("```json file=").skip(1) {
+        let (name, rest) = from.split_once('\n').unwrap();
+        let (content, _) = rest.split_once("```").unwrap();
+        let path = folder.join(name);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, content).unwrap();
+    }
+}
+
 fn check(file: &Path, folder: &Path) {
     let text = std::fs::read_to_string(file).unwrap();
     let mut real = String::new();
     let mut rest = text.as_str();
     while let Some((before, from)) = rest.split_once("```console\n") {
         let (block, after) = from.split_once("```").unwrap();
+        lay_out(before, folder);
         real.push_str(&format!("{before}```console\n{}```", run(block, folder)));
         rest = after;
     }
