@@ -1,4 +1,5 @@
 //! Links that lead nowhere: in the built book (pages, files and anchors), and in the Markdown of the repository (files).
+//! Also pages that the book's contents forget.
 //! Addresses of other hosts are not looked at: nothing here uses a network.
 
 use regex::Regex;
@@ -58,6 +59,18 @@ pub fn of_the_repository(root: &Path) -> io::Result<Vec<String>> {
         }
     }
     Ok(broken)
+}
+
+/// The pages below `docs` that the book's contents do not name: they would not be in it.
+///
+/// # Errors
+/// The contents cannot be read.
+pub fn missing_in_the_contents(docs: &Path) -> io::Result<Vec<String>> {
+    let contents = std::fs::read_to_string(docs.join("SUMMARY.md"))?;
+    let named: BTreeSet<String> = links_of_markdown(&contents).into_iter().collect();
+    let pages = files(docs, "md")?;
+    let names = pages.iter().filter_map(|page| Some(page.strip_prefix(docs).ok()?.to_str()?.to_owned()));
+    Ok(names.filter(|name| name != "SUMMARY.md" && !named.contains(name)).collect())
 }
 
 /// What a page of the book links to, and what can be linked to in it.
@@ -188,5 +201,11 @@ mod tests {
         let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
         let broken = of_the_repository(&root.canonicalize().unwrap()).unwrap();
         assert_eq!(broken, Vec::<String>::new());
+    }
+
+    #[test]
+    fn every_page_is_in_the_book() {
+        let docs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs");
+        assert_eq!(missing_in_the_contents(&docs).unwrap(), Vec::<String>::new());
     }
 }
