@@ -42,7 +42,8 @@ impl Bench {
             workshop::workshop(Commands::default(), judges(file.path.clone()), Spending::default());
         let sources = Sources::new(desk::late(&workshop));
         let is_named = config.is_some();
-        let (sources, folders, tenant) = match dir {
+        let beside_it = file.path.as_deref().and_then(Path::parent).map(Path::to_owned);
+        let (sources, mut folders, tenant) = match dir {
             None => {
                 let (sources, folders) = sources::configured(sources, file)?;
                 (sources, folders, None)
@@ -50,6 +51,10 @@ impl Bench {
             Some(dir) => of_folder(sources, file, sources::readable(dir)?, is_named)?,
         };
         let stage = stage(&sources, budget, None).map_err(|failure| with_hint(failure, dir))?;
+        if folders.is_empty() {
+            // hooks of the program alone: their tests stand beside the configuration
+            folders.extend(beside_it);
+        }
         let folders = folders.iter().map(|folder| shortened(folder, &here)).collect();
         Ok(Bench { sources, budget, stage, folders, tenant })
     }

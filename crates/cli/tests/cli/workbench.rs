@@ -250,6 +250,16 @@ fn each_folder_is_trusted_as_configured() {
 }
 
 #[test]
+fn hooks_of_the_program_are_tested_beside_the_configuration() {
+    let test = r#"[{"name": "a", "event": {"tool": "exec", "input": {"command": "rm -rf /"}}, "expect": {"hook": "builtin/destructive"}}]"#;
+    let place = Place::new()
+        .with("x/hookgate.toml", "[builtin]\ndestructive = true\n")
+        .with("x/rules.test.json", test);
+    has(&place.run(&["test", "x"]), 0, &["x/rules.test.json\n", "all passed"]);
+    has(&place.run(&["test", "--config", "x/hookgate.toml"]), 0, &["x/rules.test.json\n"]);
+}
+
+#[test]
 fn fire_tells_what_every_hook_made_of_an_event() {
     let place =
         place("[]").with("e.json", r#"{"event": "pre_tool_use", "toolName": "exec", "toolInput": {}}"#);

@@ -159,14 +159,17 @@ mod tests {
 
     #[test]
     fn an_empty_expect_is_filled() {
-        check(
-            "{\"tests\": [\n    {\n        \"name\": \"a\",\n        \"expect\": {}\n    }\n]}",
-            vec![Fault::ExpectsNothing { step: None }],
-            Some(
-                "{\"tests\": [\n    {\n        \"name\": \"a\",\n        \"expect\": {\n            \
-                 \"decision\": \"allow\",\n            \"hooks\": []\n        }\n    }\n]}",
-            ),
-        );
+        let text = |expect: &str| {
+            let lines = ["{", r#"    "tests": ["#, "        {", r#"            "name": "a","#];
+            format!("{}\n            \"expect\": {expect}\n        }}\n    ]\n}}\n", lines.join("\n"))
+        };
+        let filled = [
+            "{",
+            r#"                "decision": "allow","#,
+            r#"                "hooks": []"#,
+            "            }",
+        ];
+        check(&text("{}"), vec![Fault::ExpectsNothing { step: None }], Some(&text(&filled.join("\n"))));
     }
 
     #[test]
