@@ -96,6 +96,10 @@ fn what_cannot_be_read_is_said() {
     );
     assert!(ran.stdout.ends_with("; 1 damaged line, 1 file not read\n"), "{}", ran.stdout);
     assert_eq!(replay(&place, &["--strict"]).code, Some(1));
+    let whole = self::place().with("history/notes.json", "{}");
+    assert_eq!(replay(&whole, &["--strict"]).code, Some(0), "something else in a folder is no fault");
+    let named = ["replay", "history/notes.json", "history/a.jsonl", "--hooks", "hooks", "--strict"];
+    assert_eq!(whole.run(&named).code, Some(1), "what is named is meant");
     let alone = |args: &[&str]| place.run(&[&["replay", "--hooks", "hooks"], args].concat());
     alone(&["empty.jsonl"]).fails(2, "nothing to replay: empty.jsonl: it is empty");
     alone(&["hooks"]).fails(2, "nothing to replay: hooks/a.json: it is no history");

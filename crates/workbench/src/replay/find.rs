@@ -1,5 +1,6 @@
 //! Which files are histories: those that are named, and those in named folders whose names end as histories do.
 
+use std::collections::HashSet;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -33,8 +34,13 @@ pub fn find(paths: &[PathBuf]) -> Result<Vec<Found>, (PathBuf, io::Error)> {
             found.push(Found { path: path.clone(), size: about.len(), is_named: true });
         }
     }
-    let mut seen = std::collections::HashSet::new();
+    let named: HashSet<PathBuf> =
+        found.iter().filter(|file| file.is_named).map(|file| file.path.clone()).collect();
+    let mut seen = HashSet::new();
     found.retain(|file| seen.insert(file.path.clone()));
+    for file in &mut found {
+        file.is_named = named.contains(&file.path);
+    }
     Ok(found)
 }
 

@@ -50,6 +50,8 @@ pub struct Report {
     pub unread: Vec<Unread>,
     /// How many these are.
     pub n_unread: u64,
+    /// How many of these were meant to be read.
+    pub n_lost: u64,
     /// Sessions in which something was found, the first of them.
     pub found_in: Vec<Session>,
 }
@@ -163,9 +165,9 @@ pub struct Unread {
     pub file: String,
     /// Why.
     pub why: String,
-    /// It was named, not only met in a folder.
-    #[serde(skip)]
-    pub is_named: bool,
+    /// It was meant to be read: it was named, or nobody could look whether it is a history. Else it is only something else
+    /// in a folder.
+    pub is_lost: bool,
 }
 
 /// A hook that did nothing.
@@ -204,6 +206,7 @@ impl Gathering {
         let report = &mut self.report;
         if let Some(unread) = unread {
             report.n_unread = report.n_unread.saturating_add(1);
+            report.n_lost = report.n_lost.saturating_add(u64::from(unread.is_lost));
             keep(&mut report.unread, [unread], MOST_UNREAD);
         }
         if let Some(format) = format {

@@ -27,7 +27,7 @@ const HEAD: usize = 50;
 /// A larger document is not held in memory.
 const LARGEST_DOCUMENT: u64 = 256 << 20;
 /// Files that may be done before an earlier one.
-const AHEAD: usize = 256;
+const AHEAD: usize = 64;
 
 /// How to read, and for whom.
 #[derive(Debug, Clone, Default)]
@@ -124,10 +124,28 @@ async fn play<'r>(
     let mut stage = Stage::new(file, place, rules, options);
     let result = stage.file(file, options, progress).await;
     stage.close().await;
-    let unread = |why| Unread { file: name, why, is_named: file.is_named };
+    let unread =
+        |why: Unusable| Unread { file: name, is_lost: file.is_named || why.is_broken, why: why.text };
     match result {
         Ok(format) => Outcome { format: Some(format), unread: None, tally: stage.tally },
         Err(why) => Outcome { format: None, unread: Some(unread(why)), tally: stage.tally },
+    }
+}
+
+/// Why a file cannot be used.
+struct Unusable {
+    text: String,
+    /// It may be a history: nobody could look.
+    is_broken: bool,
+}
+
+impl Unusable {
+    fn broken(error: impl std::fmt::Display) -> Unusable {
+        Unusable { text: format!("cannot be read: {error}"), is_broken: true }
+    }
+
+    fn other(text: impl Into<String>) -> Unusable {
+        Unusable { text: text.into(), is_broken: false }
     }
 }
 
@@ -169,7 +187,7 @@ impl<'r> Stage<'r> {
         file: &Found,
         options: &Options,
         progress: &(dyn Fn(u64) + Sync),
-    ) -> Result<Format, String> {
+    ) -> Result<Format, Unusable> {
         let mut told = Vec::new();
         match open(file, options.format)? {
             Opened::Document(parts) => {
@@ -187,7 +205,7 @@ impl<'r> Stage<'r> {
                 }
                 let mut reported = 0;
                 loop {
-                    let next = lines.next().map_err(|error| format!("cannot be read to its end: {error}"))?;
+                    let next = lines.next().map_err(Unusable::broken)?;
                     let Some(next) = next else { break };
                     let (line, value) = parse(next);
                     self.line(&mut *reader, line, value, &mut told).await;
@@ -260,16 +278,17 @@ impl<'r> Stage<'r> {
 }
 
 /// Opens a file and finds out what it is.
-fn open(file: &Found, named: Option<Format>) -> Result<Opened, String> {
-    let source = File::open(&file.path).map_err(|error| format!("cannot be read: {error}"))?;
-    if file.size == 0 {
-        return Err("it is empty".into());
+fn open(file: &Found, named: Option<Format>) -> Result<Opened, Unusable> {
+    // a pipe would be waited for, a device never ends
+    if !std::fs::metadata(&file.path).map_err(Unusable::broken)?.is_file() {
+        return Err(Unusable::other("it is not a regular file"));
     }
+    let source = File::open(&file.path).map_err(Unusable::broken)?;
     let mut lines = Lines::new(BufReader::with_capacity(1 << 16, source));
     let mut head = Vec::new();
     let mut broken_document = None;
     while head.len() < HEAD {
-        let next = lines.next().map_err(|error| format!("cannot be read: {error}"))?;
+        let next = lines.next().map_err(Unusable::broken)?;
         let Some(next) = next else { break };
         let is_open = matches!(next, Line::Text(_, text) if text.starts_with(b"{") || text.starts_with(b"["));
         let (line, value) = parse(next);
@@ -287,11 +306,11 @@ fn open(file: &Found, named: Option<Format>) -> Result<Opened, String> {
         }
     }
     if head.is_empty() {
-        return Err("it is empty".into());
+        return Err(Unusable::other("it is empty"));
     }
     let known: Vec<&str> = Format::ALL.iter().map(|(name, _)| *name).collect();
     let why = broken_document.map(|why| format!(" ({why})")).unwrap_or_default();
-    Err(format!("it is no history that is known: none of {}{why}", known.join(", ")))
+    Err(Unusable::other(format!("it is no history that is known: none of {}{why}", known.join(", "))))
 }
 
 fn document(file: &Found) -> Result<Vec<(u64, Value)>, String> {

@@ -39,7 +39,7 @@ pub(super) fn run(args: &ReplayArgs) -> Result<Exit, Failure> {
         std::fs::write(file, html::page(&report))
             .map_err(|error| Failure::new(format!("{} cannot be written: {error}", file.display())))?;
     }
-    let strict = args.strict && (report.damaged > 0 || report.n_unread > 0);
+    let strict = args.strict && (report.damaged > 0 || report.n_lost > 0);
     super::audit::print(args.json, &report, || shown::text(&report))?;
     Ok(if strict { Exit::Problems } else { Exit::Done })
 }
