@@ -27,6 +27,11 @@ const CHECKS: &[Check] = &[
     Check { name: "examples in the docs", needs: None, args: &["test", "--workspace", "--doc", "--locked"] },
 ];
 
+/// A check of this crate: `false` is a failure that it told.
+type OwnCheck = fn(&mut dyn Write) -> io::Result<bool>;
+
+const OWN: [(&str, OwnCheck); 2] = [("book", crate::book::run), ("packages", crate::package::run)];
+
 const NEXTEST: &[&str] = &["nextest", "run", "--workspace", "--locked", "--no-fail-fast"];
 const PLAIN: &[&str] = &["test", "--workspace", "--locked", "--no-fail-fast", "--lib", "--bins", "--tests"];
 
@@ -45,6 +50,13 @@ pub fn run(out: &mut dyn Write) -> io::Result<Vec<&'static str>> {
         }
         if !cargo(check.args)? {
             failed.push(check.name);
+        }
+    }
+    for (name, check) in OWN {
+        writeln!(out, "\n== {name}")?;
+        out.flush()?;
+        if !check(out)? {
+            failed.push(name);
         }
     }
     // last, so that its sum closes the output
@@ -70,6 +82,6 @@ fn has(tool: &str) -> bool {
 }
 
 /// The cargo that started us.
-fn cargo_program() -> std::ffi::OsString {
+pub(crate) fn cargo_program() -> std::ffi::OsString {
     std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into())
 }

@@ -1,4 +1,5 @@
-//! `cargo xtask corpus PATH…` runs test vectors and cases through the real code, `cargo xtask ci` what CI runs.
+//! `cargo xtask corpus PATH…` runs test vectors and cases through the real code, `cargo xtask ci` what CI runs,
+//! `cargo xtask book` builds the site, `cargo xtask package` looks at what would be published.
 
 use std::io::Write;
 use std::path::PathBuf;
@@ -39,11 +40,29 @@ fn main() -> ExitCode {
                 ExitCode::from(2)
             }
         },
+        Some("book") if paths.is_empty() => told(xtask::book::run(&mut out)),
+        Some("sbom") if paths.len() == 2 => {
+            let [target, file] = paths.as_slice() else { return ExitCode::from(2) };
+            told(xtask::sbom::run(&target.to_string_lossy(), file).map(|()| true))
+        }
+        Some("package") if paths.is_empty() => told(xtask::package::run(&mut out)),
         _ => {
             let _ = writeln!(
                 std::io::stderr(),
-                "usage: cargo xtask ci | cargo xtask corpus PATH... | cargo xtask score commands|secrets FILE"
+                "usage: cargo xtask ci | cargo xtask book | cargo xtask package | cargo xtask sbom TARGET FILE | cargo xtask corpus PATH... | cargo xtask score commands|secrets FILE"
             );
+            ExitCode::from(2)
+        }
+    }
+}
+
+/// A check that has told what is wrong, as an exit code.
+fn told(result: std::io::Result<bool>) -> ExitCode {
+    match result {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::FAILURE,
+        Err(error) => {
+            let _ = writeln!(std::io::stderr(), "error: {error}");
             ExitCode::from(2)
         }
     }

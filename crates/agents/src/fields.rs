@@ -1,14 +1,14 @@
 //! What payloads call things, and the way from the parts of a payload to what the engine is asked.
 
 use crate::agent::Agent;
+use crate::call::{self, Call};
 use crate::event::{Effect, Event};
-use crate::input;
 use crate::read::{Read, Told, Unread};
 use crate::tools::Tool;
 use hookgate_core::event::Role;
 use hookgate_core::facts::{GateEvent, LifeEvent, ShapeEvent};
 use hookgate_core::point::Point;
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 
 /// The names of a payload's members; where there are several, the first that is there counts.
 #[derive(Debug)]
@@ -177,15 +177,16 @@ impl Parts {
                 vec![Told::Gate(GateEvent::UserPromptSubmit { raw_input }), Told::Life(message)]
             }
             Point::PreToolUse => {
-                let (kind, tool_name, tool_input) = self.call(agent, event, read)?;
-                let task = (kind == Some(Tool::Subagent) && !asks_at_start(agent))
-                    .then(|| GateEvent::SubagentStart { subagent: subagent(&tool_input) });
+                let call = self.call(agent, event, read)?;
+                let starts = call.subagent().filter(|_| !asks_at_start(agent));
+                let task = starts.map(|subagent| GateEvent::SubagentStart { subagent });
+                let Call { tool_name, tool_input, .. } = call;
                 let mut told = vec![Told::Gate(GateEvent::PreToolUse { tool_name, tool_input })];
                 told.extend(task.map(Told::Gate));
                 told
             }
             Point::PostToolUse | Point::ToolError => {
-                let (_, tool_name, tool_input) = self.call(agent, event, read)?;
+                let Call { tool_name, tool_input, .. } = self.call(agent, event, read)?;
                 let failed = point == Point::ToolError || self.error.is_some();
                 let content =
                     if failed { self.error.clone().unwrap_or_default() } else { printed(&self.output) };
@@ -227,33 +228,14 @@ impl Parts {
     }
 
     /// The call in our words.
-    fn call(
-        &self,
-        agent: &dyn Agent,
-        event: &'static Event,
-        read: &mut Read,
-    ) -> Result<(Option<Tool>, String, Value), Unread> {
-        let native = self.tool.clone().filter(|name| !name.is_empty());
+    fn call(&self, agent: &dyn Agent, event: &'static Event, read: &mut Read) -> Result<Call, Unread> {
+        let native = self.tool.as_deref().filter(|name| !name.is_empty());
         let native = native.ok_or(Unread::Lacks { event: event.name, field: "tool name" })?;
-        let known = agent.tools().iter().find(|(name, _)| *name == native).map(|(_, tool)| *tool);
-        let by_name = agent.mcp(&native);
-        let is_mcp = self.mcp.is_some() || (known.is_none() && by_name.is_some());
-        let kind = self.kind.or(if is_mcp { Some(Tool::Mcp) } else { known });
-        let mcp = is_mcp.then(|| match &self.mcp {
-            Some((server, tool)) => (server.as_deref(), tool.as_deref()),
-            None => (by_name.map(|(server, _)| server), by_name.map(|(_, tool)| tool)),
-        });
-        let (input, aliases) = input::canonical(kind, &self.input, self.cwd.as_deref(), mcp);
-        read.aliases = aliases;
-        if let Some((Some(server), Some(tool))) = mcp {
-            let spelled = format!("mcp__{server}__{tool}");
-            if spelled != native {
-                read.tool_names.push(spelled);
-            }
-        }
-        let name = kind.map_or_else(|| native.clone(), |kind| kind.as_str().to_owned());
-        read.tool_names.insert(0, native);
-        Ok((kind, name, input))
+        let said = self.mcp.as_ref().map(|(server, tool)| (server.as_deref(), tool.as_deref()));
+        let mut call = call::call(agent, native, &self.input, self.cwd.as_deref(), self.kind, said);
+        read.aliases = std::mem::take(&mut call.aliases);
+        read.tool_names.append(&mut call.tool_names);
+        Ok(call)
     }
 
     /// A sub-agent as its own events show it.
@@ -281,10 +263,4 @@ impl Parts {
 fn asks_at_start(agent: &dyn Agent) -> bool {
     let refuses = |event: &Event| event.point == Some(Point::SubagentStart) && event.can(Effect::Block);
     agent.events().iter().any(|event| refuses(event) && event.installed)
-}
-
-/// A sub-agent as the tool that starts it shows it.
-fn subagent(input: &Value) -> Value {
-    let member = |name: &str| input.get(name).cloned().unwrap_or_default();
-    json!({"type": member("agentType"), "task": member("prompt"), "input": input})
 }

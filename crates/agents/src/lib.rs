@@ -9,6 +9,7 @@
 //! This crate reads no file, environment, process or clock. It decides nothing.
 
 pub mod agent;
+pub mod call;
 pub mod event;
 pub mod outcome;
 pub mod read;

@@ -54,10 +54,22 @@ pub(crate) enum Command {
     List(FolderArgs),
     /// Check the hook files of a folder
     Check(FolderArgs),
+    /// Begin a folder of rules with their tests
+    Init(InitArgs),
+    /// Run the tests beside hooks
+    Test(TestArgs),
+    /// Show what every hook makes of an event; only scripts and built-in hooks run
+    Fire(FireArgs),
+    /// Tell why: what hooks make of an event in a file, or what the trail knows of an id
+    Why(WhyArgs),
     /// Ask the audit trail: what hooks did, and whether the trail is whole
     Audit(Box<AuditArgs>),
+    /// See what hooks decide while it happens
+    Watch(Box<WatchArgs>),
     /// See and send again what watching hooks still have to do
     Outbox(Box<OutboxArgs>),
+    /// Run past sessions through hooks: what would they have done?
+    Replay(Box<ReplayArgs>),
     /// Wire a coding agent: its settings get a line that asks these hooks
     Install(InstallArgs),
     /// Take hookgate out of a coding agent's settings
@@ -73,12 +85,25 @@ pub(crate) enum Command {
     Mcp(McpArgs),
     /// Answer a coding agent's hook call; its settings call this
     Hook(HookArgs),
-    /// Print the JSON Schema of hook files
-    Schema,
+    /// Print the JSON Schema of hook files, of test files or of hookgate.toml
+    Schema {
+        /// Of test files instead
+        #[arg(long)]
+        tests: bool,
+        /// Of hookgate.toml instead
+        #[arg(long, conflicts_with = "tests")]
+        configuration: bool,
+    },
     /// Print a completion script for a shell
     Completions {
         /// For which shell
         shell: Shell,
+    },
+    /// Write a manual page for each command
+    #[command(hide = true)]
+    Man {
+        /// The folder; it is made if it is missing
+        dir: PathBuf,
     },
 }
 
@@ -95,6 +120,89 @@ pub(crate) struct FolderArgs {
     /// Also warn of what this coding agent cannot do (check only)
     #[arg(long, value_name = "NAME")]
     pub(crate) agent: Option<String>,
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct InitArgs {
+    /// Where [default: here]
+    pub(crate) dir: Option<PathBuf>,
+    /// What to begin with: no-destructive, secrets, policy-text, slack-orders [default: no-destructive]
+    #[arg(long, value_name = "NAMES", value_delimiter = ',')]
+    pub(crate) with: Vec<String>,
+}
+
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Exit codes: 0 all passed, 1 a test failed, 2 a hook file, a test file or the folder cannot be read.
+What a test file may say: docs/tests.md, and `hookgate schema --tests`.")]
+pub(crate) struct TestArgs {
+    /// The hooks folder [default: all that hookgate.toml loads, else the folder of LLM_CHAT_HOOKS_DIR]
+    pub(crate) dir: Option<PathBuf>,
+    /// Only tests with this in their name or their file's
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) filter: Option<String>,
+    /// Command, http and prompt handlers run where a test gives no answer for them
+    #[arg(long)]
+    pub(crate) live: bool,
+    /// Write what happened into the tests that failed, for review
+    #[arg(long)]
+    pub(crate) update: bool,
+    /// Also tell which hooks and filters no test touched
+    #[arg(long)]
+    pub(crate) coverage: bool,
+    /// Print JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Write the results as JUnit does, for CI
+    #[arg(long, value_name = "FILE")]
+    pub(crate) junit: Option<PathBuf>,
+    /// That there is no test is a failure
+    #[arg(long)]
+    pub(crate) require: bool,
+    /// The configuration file [default: hookgate.toml in the folder or above]
+    #[arg(long, value_name = "FILE")]
+    pub(crate) config: Option<PathBuf>,
+}
+
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+An event is written as handlers get it, or in a short form (docs/tests.md), such as
+{\"tool\": \"exec\", \"input\": {\"command\": \"ls\"}}. A list, or one a line, is one session.")]
+pub(crate) struct FireArgs {
+    /// The file with the event; `-` reads standard input
+    #[arg(value_name = "EVENT")]
+    pub(crate) event: PathBuf,
+    /// The hooks folder [default: all that hookgate.toml loads, else the folder of LLM_CHAT_HOOKS_DIR]
+    #[arg(long, value_name = "DIR")]
+    pub(crate) hooks: Option<PathBuf>,
+    /// Command, http and prompt handlers run
+    #[arg(long)]
+    pub(crate) live: bool,
+    /// Print JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// The configuration file [default: hookgate.toml in the folder or above]
+    #[arg(long, value_name = "FILE")]
+    pub(crate) config: Option<PathBuf>,
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct WhyArgs {
+    /// A file with an event (`-` reads standard input), or the id of a session or of an event
+    #[arg(value_name = "WHAT")]
+    pub(crate) what: String,
+    /// The hooks folder, for an event in a file [default: all that hookgate.toml loads]
+    #[arg(long, value_name = "DIR")]
+    pub(crate) hooks: Option<PathBuf>,
+    /// Where the trail is, for an id [default: HOOKGATE_DATA_DIR, else hookgate.toml, else ~/.local/share/hookgate]
+    #[arg(long, value_name = "DIR")]
+    pub(crate) data_dir: Option<PathBuf>,
+    /// Print JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// The configuration file [default: hookgate.toml here or in a folder above]
+    #[arg(long, value_name = "FILE")]
+    pub(crate) config: Option<PathBuf>,
 }
 
 #[derive(Debug, clap::Args)]
@@ -198,6 +306,83 @@ pub(crate) struct AuditArgs {
     /// Change nothing, not even move in what other processes left; for copies
     #[arg(long, global = true)]
     pub(crate) read_only: bool,
+}
+
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+On a terminal: letters filter, arrows and page keys scroll, space pauses, Enter shows a row in full, q or Esc quits.
+Elsewhere rows are printed as they come: hookgate watch | grep block")]
+pub(crate) struct WatchArgs {
+    #[command(flatten)]
+    pub(crate) filter: FilterArgs,
+    /// Begin with so many rows that are there already [default: 200 on a terminal, else 0]
+    #[arg(long, value_name = "N")]
+    pub(crate) last: Option<usize>,
+    /// Print JSON, an object a line
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Print lines on a terminal, too
+    #[arg(long)]
+    pub(crate) plain: bool,
+    /// Change nothing, not even move in what other processes left
+    #[arg(long)]
+    pub(crate) read_only: bool,
+    /// Where the trail is [default: HOOKGATE_DATA_DIR, else hookgate.toml, else ~/.local/share/hookgate]
+    #[arg(long, value_name = "DIR")]
+    pub(crate) data_dir: Option<PathBuf>,
+    /// The configuration file [default: hookgate.toml here or in a folder above]
+    #[arg(long, value_name = "FILE")]
+    pub(crate) config: Option<PathBuf>,
+}
+
+#[derive(Debug, Default, clap::Args)]
+#[command(after_help = "\
+Reads transcripts of Claude Code and Codex, logs of `hookgate chat --json`, and lists of messages as OpenAI's and Anthropic's
+requests have them; the content of a file tells which. Folders are walked for .jsonl, .ndjson, .json and .log.
+Exit codes: 0 done, 1 with --strict something could not be read, 2 error.")]
+pub(crate) struct ReplayArgs {
+    /// Files and folders with past sessions
+    #[arg(required = true, value_name = "HISTORY")]
+    pub(crate) histories: Vec<PathBuf>,
+    /// The hooks folder; without --config no configuration file is looked for
+    #[arg(long, value_name = "DIR")]
+    pub(crate) hooks: Option<PathBuf>,
+    /// Compare with these hooks: show what only one of the two sets does
+    #[arg(long, value_name = "DIR")]
+    pub(crate) against: Option<PathBuf>,
+    /// Take the folders as the operator's own, whose hooks may redact
+    #[arg(long)]
+    pub(crate) trusted: bool,
+    /// The configuration file [default: hookgate.toml here or in a folder above]
+    #[arg(long, value_name = "FILE")]
+    pub(crate) config: Option<PathBuf>,
+    /// What the files are [default: seen in their content]
+    #[arg(long, value_name = "NAME")]
+    pub(crate) format: Option<String>,
+    /// Whose tools lists of messages name, such as claude-code [default: names are taken as they are]
+    #[arg(long, value_name = "AGENT")]
+    pub(crate) tools_of: Option<String>,
+    /// The tenant, for hooks that are bound to one
+    #[arg(long, value_name = "ID")]
+    pub(crate) tenant: Option<String>,
+    /// The agent, for hooks that are bound to some
+    #[arg(long, value_name = "ID")]
+    pub(crate) agent: Option<String>,
+    /// Really run http, command and prompt handlers
+    #[arg(long)]
+    pub(crate) live: bool,
+    /// End with exit code 1 if anything could not be read
+    #[arg(long)]
+    pub(crate) strict: bool,
+    /// Print JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Also write the report as a page
+    #[arg(long, value_name = "FILE")]
+    pub(crate) html: Option<PathBuf>,
+    /// How many files are read at once [default: one a core]
+    #[arg(long, value_name = "N")]
+    pub(crate) threads: Option<usize>,
 }
 
 #[derive(Debug, clap::Args)]
@@ -463,7 +648,8 @@ pub(crate) struct GatewayArgs {
 }
 
 /// [`OnInvalid`] on the command line.
-#[derive(Debug, Clone, Copy, ValueEnum)]
+#[derive(Debug, Clone, Copy, ValueEnum, schemars::JsonSchema)]
+#[schemars(rename_all = "lowercase")]
 pub(crate) enum OnInvalidArg {
     /// Do not start
     Refuse,

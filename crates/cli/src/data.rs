@@ -102,6 +102,11 @@ impl DataDir {
             || spool.is_ok_and(|mut files| files.next().is_some())
     }
 
+    /// Whether the rows are in a database that is not here.
+    pub(crate) fn is_elsewhere(&self) -> bool {
+        self.postgres.is_some()
+    }
+
     pub(crate) fn path(&self) -> &Path {
         &self.dir
     }

@@ -19,6 +19,7 @@ mod problems;
 mod sources;
 mod table;
 mod terminal;
+mod workbench;
 mod workshop;
 
 mod agent;
@@ -29,6 +30,9 @@ mod import;
 mod install;
 #[cfg(unix)]
 mod mcp;
+
+#[cfg(test)]
+mod reference;
 
 pub use agent::answer_to_unknown_arguments;
 pub use args::Args;

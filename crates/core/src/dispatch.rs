@@ -231,7 +231,7 @@ fn first_match<'t>(hook: &Hook, text: &str) -> Option<Cow<'t, str>> {
 }
 
 /// The text that a tool hook's pattern looks at.
-fn tool_text<'a>(run: &ToolRun<'a>) -> Cow<'a, str> {
+pub(crate) fn tool_text<'a>(run: &ToolRun<'a>) -> Cow<'a, str> {
     match run.outcome {
         ToolOutcome::Before => Cow::Owned(run.args.to_string()),
         ToolOutcome::Result(result) => printed(result),

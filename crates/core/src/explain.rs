@@ -1,8 +1,11 @@
-//! Which lifecycle hooks an event concerned, and what kept it from the others: asked on demand, for people.
+//! Which hooks an event concerned, and what kept it from the others: asked on demand, for people.
 //!
-//! The path of an event asks the set's lists and stops at the first filter that says no; here every hook of the point
+//! Lifecycle hooks are asked with [`HookSet::explain`], JSON hooks with [`HookSet::explain_told`]. The path of an event asks the set's lists and stops at the first filter that says no; here every hook of the point
 //! is asked one by one, and the answer says what was found. Nothing here runs unless somebody wants to know.
 
+use crate::dispatch::tool_text;
+use crate::effect::{Effect, EffectKind};
+use crate::event::WatchEvent;
 use crate::expr::{Bound, Fit};
 use crate::facts::Facts;
 use crate::filter::Filter;
@@ -62,12 +65,20 @@ pub enum FilteredBy {
     Scope,
     /// The tool's name.
     Matcher,
+    /// The names of the tools, of a JSON hook.
+    Tools,
+    /// The kind of the chunk.
+    Chunks,
     /// Who speaks in the message.
     Role,
     /// The event's text.
     Regex,
+    /// What a hook of the program looks for in a stream by itself.
+    Search,
     /// The condition.
     IfExpr,
+    /// How often it may fire in a session.
+    MaxTriggers,
 }
 
 impl FilteredBy {
@@ -76,9 +87,13 @@ impl FilteredBy {
         match self {
             FilteredBy::Scope => "scope",
             FilteredBy::Matcher => "matcher",
+            FilteredBy::Tools => "tools",
+            FilteredBy::Chunks => "chunks",
             FilteredBy::Role => "roles",
             FilteredBy::Regex => "regex",
+            FilteredBy::Search => "search",
             FilteredBy::IfExpr => "if_expr",
+            FilteredBy::MaxTriggers => "maxTriggers",
         }
     }
 }
@@ -132,6 +147,26 @@ impl HookSet {
         self.hooks().iter().filter(at_point).map(look).collect()
     }
 
+    /// Every JSON hook of the event's point, in run order, with what rules it out. `tool_names` are the other names of the
+    /// event's tool, `effects` what the event's hooks asked for: whether a pattern is complete in a stream, and whether
+    /// a hook has used up its firings, only the session knew.
+    pub fn explain_told(
+        &self,
+        event: &WatchEvent<'_>,
+        tool_names: &[String],
+        effects: &[Effect],
+    ) -> Vec<Looked> {
+        let fired = |hook: &Hook| {
+            effects.iter().any(|effect| effect.hook == hook.name && effect.kind == EffectKind::Fired)
+        };
+        let look = |hook: &Hook| {
+            let out = if fired(hook) { None } else { Some(kept_from(hook, event, tool_names)?) };
+            Some(Looked { hook: hook.name.to_string(), key: hook.key.to_string(), out })
+        };
+        let listens_here = |hook: &&Hook| is_told(&hook.listens, event);
+        self.hooks().iter().filter(listens_here).filter_map(look).collect()
+    }
+
     /// Tells a recorder that wants it.
     pub(crate) fn trace(&self, recorder: &dyn Recorder, facts: &Facts) {
         if !recorder.wants_traces() {
@@ -158,7 +193,10 @@ fn ruled_out(hook: &Hook, facts: &Facts, bound: &mut Bound) -> Option<FilteredOu
         return out(FilteredBy::Scope, of_reach(&hook.reach), of_head(facts));
     }
     let Filter { matcher, roles, regex, if_expr } = filter;
-    if let Some(matcher) = matcher.as_ref().filter(|matcher| !matcher.is_full_match(facts.tool_name())) {
+    // any of the tool's names will do
+    let others = facts.head().tool_names.iter().map(String::as_str);
+    let mut names = std::iter::once(facts.tool_name()).chain(others);
+    if let Some(matcher) = matcher.as_ref().filter(|matcher| !names.any(|name| matcher.is_full_match(name))) {
         return out(
             FilteredBy::Matcher,
             matcher.source().to_owned(),
@@ -183,6 +221,68 @@ fn ruled_out(hook: &Hook, facts: &Facts, bound: &mut Bound) -> Option<FilteredOu
         Fit::Yes | Fit::Unsure(_) => None,
         Fit::No => out(FilteredBy::IfExpr, condition.source().to_owned(), condition.seen(facts)),
     }
+}
+
+/// Whether a JSON hook listens to this kind of event at all.
+fn is_told(listens: &Listens, event: &WatchEvent<'_>) -> bool {
+    match (listens, event) {
+        (Listens::Message { .. }, WatchEvent::Message(_))
+        | (Listens::Chunk { .. } | Listens::Scan { .. }, WatchEvent::Chunk(_)) => true,
+        (Listens::Tool { moment, .. }, WatchEvent::Tool(run)) => *moment == run.moment(),
+        _ => false,
+    }
+}
+
+/// What kept an event from a JSON hook that did not fire; `None`: nothing did, which cannot be.
+fn kept_from(hook: &Hook, event: &WatchEvent<'_>, tool_names: &[String]) -> Option<FilteredOut> {
+    let out = |by, wanted: String, found: String| Some(FilteredOut { by, wanted, found });
+    let without = |text: &str| format!("a text of {} characters without it", text.chars().count());
+    let spent = || {
+        let max = hook.max_triggers?;
+        out(FilteredBy::MaxTriggers, max.to_string(), "it has fired so often".into())
+    };
+    match (&hook.listens, event) {
+        (Listens::Message { roles, .. }, WatchEvent::Message(message)) if !roles.contains(message.role) => {
+            out(FilteredBy::Role, listed(roles.words()), format!("role `{}`", message.role))
+        }
+        (Listens::Message { regex: Some(regex), .. }, WatchEvent::Message(message))
+            if regex.find(message.content).is_none() =>
+        {
+            out(FilteredBy::Regex, regex.source().to_owned(), without(message.content))
+        }
+        (Listens::Tool { names, .. }, WatchEvent::Tool(run))
+            if !names.is_empty()
+                && !names.iter().any(|name| name == run.name || tool_names.contains(name)) =>
+        {
+            let wanted = listed(names.iter().map(String::as_str));
+            out(FilteredBy::Tools, wanted, format!("tool `{}`", run.name))
+        }
+        (Listens::Tool { regex: Some(regex), .. }, WatchEvent::Tool(run)) => {
+            let text = tool_text(run);
+            match regex.find(&text) {
+                None => out(FilteredBy::Regex, regex.source().to_owned(), without(&text)),
+                Some(_) => spent(),
+            }
+        }
+        (Listens::Chunk { kinds, .. } | Listens::Scan { kinds, .. }, WatchEvent::Chunk(chunk))
+            if !kinds.contains(chunk.kind()) =>
+        {
+            out(FilteredBy::Chunks, listed(kinds.words()), format!("chunk `{}`", chunk.kind()))
+        }
+        (Listens::Chunk { regex: Some(regex), .. }, WatchEvent::Chunk(_)) => {
+            let found = "no match that ends in this piece of the answer".to_owned();
+            out(FilteredBy::Regex, regex.source().to_owned(), found)
+        }
+        (Listens::Scan { .. }, WatchEvent::Chunk(_)) => {
+            let found = "nothing that ends in this piece of the answer".to_owned();
+            out(FilteredBy::Search, "its own".to_owned(), found)
+        }
+        _ => spent(),
+    }
+}
+
+fn listed<'a>(words: impl Iterator<Item = &'a str>) -> String {
+    words.collect::<Vec<_>>().join(", ")
 }
 
 fn of_reach(reach: &Reach) -> String {
@@ -215,9 +315,11 @@ mod tests {
     use super::*;
     use crate::action::ActionKinds;
     use crate::define;
-    use crate::event::Role;
+    use crate::dispatch::Dispatcher;
+    use crate::event::{Chunk, Message, Origin, Role, ToolOutcome, ToolRun};
     use crate::facts::{GateEvent, Head, LifeEvent};
     use crate::hook::Source;
+    use crate::session::Session;
     use serde_json::json;
 
     const HANDLER: &str = r#""handler": {"type": "script", "source": "x"}"#;
@@ -258,11 +360,71 @@ mod tests {
              e\n\
              g: scope `tenant `acme`, agents x`, tenant `acme`, no agent",
         );
+        let known_as = Head { tool_names: vec!["Bash".into()], ..Head::default() };
+        let event = GateEvent::PreToolUse { tool_name: "exec".into(), tool_input: json!({}) };
+        check(
+            r#"[{"id": "a", "event": "pre_tool_use", "matcher": "Bash", HANDLER}]"#,
+            &Facts::of_gate(&known_as, event),
+            "a",
+        );
         let event = LifeEvent::Message { role: Role::Tool, content: "c".into() };
         check(
             r#"[{"id": "a", "event": "message", "roles": ["user", "assistant"], HANDLER}]"#,
             &Facts::of_life(&Head::default(), event),
             "a: roles `user, assistant`, role `tool`",
+        );
+    }
+
+    /// What each JSON hook is ruled out by, after the event was told.
+    fn told(session: &mut Session, hooks: &Dispatcher, event: &WatchEvent<'_>) -> String {
+        let mut effects = Vec::new();
+        hooks.tell(session, event, &mut effects);
+        let line = |looked: Looked| match looked.out {
+            None => format!("{} fired", looked.hook),
+            Some(out) => format!("{}: {} `{}`, {}", looked.hook, out.by.as_str(), out.wanted, out.found),
+        };
+        let looked = hooks.current().explain_told(event, &[], &effects);
+        looked.into_iter().map(line).collect::<Vec<_>>().join("\n")
+    }
+
+    #[test]
+    fn json_hooks_say_what_kept_them() {
+        let text = r#"[
+            {"target": "chat", "label": "a", "roles": ["user"]},
+            {"target": "chat", "label": "b", "regex": "error", "maxTriggers": 1},
+            {"target": "stream", "label": "c", "chunks": ["reasoning"]},
+            {"target": "stream", "label": "d", "regex": "key"},
+            {"target": "tool", "label": "e", "tools": ["exec", "shell"], "event": "before"},
+            {"target": "tool", "label": "f", "regex": "rm", "event": "before"}
+        ]"#;
+        let read = define::read("h.json", text, Source::User, &ActionKinds::standard());
+        assert!(read.problems.is_empty(), "{:?}", read.problems);
+        let hooks = Dispatcher::new(HookSet::new(read.hooks).unwrap());
+        let mut session = Session::new();
+        let message =
+            |content| WatchEvent::Message(Message { role: Role::Assistant, content, origin: Origin::Model });
+        assert_eq!(
+            told(&mut session, &hooks, &message("fine")),
+            "a: roles `user`, role `assistant`\nb: regex `error`, a text of 4 characters without it"
+        );
+        let a = "a: roles `user`, role `assistant`";
+        assert_eq!(told(&mut session, &hooks, &message("error")), format!("{a}\nb fired"));
+        assert_eq!(
+            told(&mut session, &hooks, &message("error")),
+            format!("{a}\nb: maxTriggers `1`, it has fired so often")
+        );
+        let chunk = |text| WatchEvent::Chunk(Chunk::Content(text));
+        let c = "c: chunks `reasoning`, chunk `content`";
+        assert_eq!(
+            told(&mut session, &hooks, &chunk("ke")),
+            format!("{c}\nd: regex `key`, no match that ends in this piece of the answer")
+        );
+        assert_eq!(told(&mut session, &hooks, &chunk("y")), format!("{c}\nd fired"));
+        let args = json!({"a": 1});
+        let run = ToolRun { name: "write", args: &args, outcome: ToolOutcome::Before };
+        assert_eq!(
+            told(&mut session, &hooks, &WatchEvent::Tool(run)),
+            "e: tools `exec, shell`, tool `write`\nf: regex `rm`, a text of 7 characters without it"
         );
     }
 

@@ -2,6 +2,7 @@
 //!
 //! Files are read in name order. A rule file ends in `.json` and does not begin with a dot; everything else
 //! (editors' backups, swap and lock files, READMEs) is passed over, and so are sub-folders. Links are followed.
+//! A file that ends in `.test.json` holds tests of the rules beside it ([`test_files`]) and is never taken for one.
 //! What looks like a rule file and cannot be read is a problem, never silence.
 
 use hookgate_core::action::ActionKinds;
@@ -17,6 +18,9 @@ use std::sync::Arc;
 
 /// The environment variable that names the hooks folder (first text, Configuration).
 pub const HOOKS_DIR_VARIABLE: &str = "LLM_CHAT_HOOKS_DIR";
+
+/// How the names of test files end.
+pub const TEST_ENDING: &str = ".test.json";
 
 /// A larger file is no hook file.
 const LARGEST_FILE: u64 = 8 * 1024 * 1024;
@@ -170,13 +174,16 @@ impl Loaded {
     }
 }
 
-/// The rule files of a folder, in name order.
-fn rule_files(folder: &Path) -> std::io::Result<Vec<PathBuf>> {
+/// The test files of a folder, in name order.
+///
+/// # Errors
+/// The folder cannot be read.
+pub fn test_files(folder: &Path) -> std::io::Result<Vec<PathBuf>> {
     let mut files = Vec::new();
     for entry in fs::read_dir(folder)? {
         let path = entry?.path();
         let name = path.file_name().unwrap_or_default().to_string_lossy();
-        if name.ends_with(".json") && !name.starts_with('.') && !path.is_dir() {
+        if name.ends_with(TEST_ENDING) && !name.starts_with('.') && !path.is_dir() {
             files.push(path);
         }
     }
@@ -184,8 +191,29 @@ fn rule_files(folder: &Path) -> std::io::Result<Vec<PathBuf>> {
     Ok(files)
 }
 
-/// The text of a rule file, or why it has none.
-fn read_text(path: &Path) -> Result<String, String> {
+/// The rule files of a folder, in name order.
+fn rule_files(folder: &Path) -> std::io::Result<Vec<PathBuf>> {
+    let mut files = Vec::new();
+    for entry in fs::read_dir(folder)? {
+        let path = entry?.path();
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        if is_rule_file(&name) && !path.is_dir() {
+            files.push(path);
+        }
+    }
+    files.sort();
+    Ok(files)
+}
+
+fn is_rule_file(name: &str) -> bool {
+    name.ends_with(".json") && !name.starts_with('.') && !name.ends_with(TEST_ENDING)
+}
+
+/// The text of a rule file or test file, or why it has none: one sentence.
+///
+/// # Errors
+/// It is no regular file, too large, no UTF-8 text, or cannot be read.
+pub fn read_text(path: &Path) -> Result<String, String> {
     let about = fs::metadata(path).map_err(|error| format!("cannot be read: {}", plain(&error)))?;
     if !about.is_file() {
         // a pipe would be waited for, a device never ends
@@ -258,10 +286,25 @@ mod tests {
                 ("#a.json#", b"x"),
                 ("README.md", b"x"),
                 ("a.json.swp", b"x"),
+                ("a.test.json", b"[{"),
             ],
             &["a", "b"],
             &[],
         );
+    }
+
+    #[test]
+    fn test_files_are_no_rule_files() {
+        let dir = folder(&[("b.test.json", b"["), ("a.test.json", A), ("a.json", A), (".c.test.json", b"x")]);
+        let names: Vec<String> = test_files(dir.path())
+            .unwrap()
+            .iter()
+            .map(|path| path.file_name().unwrap().to_string_lossy().into_owned())
+            .collect();
+        assert_eq!(names, ["a.test.json", "b.test.json"]);
+        let loaded = HookFolder::new(dir.path()).load();
+        assert_eq!((loaded.hooks.len(), loaded.problems.len()), (1, 0));
+        assert_eq!(loaded.hooks[0].file, dir.path().join("a.json").display().to_string());
     }
 
     #[test]

@@ -13,10 +13,9 @@ pub mod folder;
 pub mod http;
 pub mod outbox;
 pub mod prompt;
+pub mod said;
 #[cfg(unix)]
 pub mod script;
 pub mod sources;
 pub mod watchers;
 pub mod workshop;
-
-mod said;

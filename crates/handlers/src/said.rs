@@ -139,8 +139,15 @@ fn begins_like_json(text: &str) -> bool {
     text.strip_prefix('{').is_some_and(|rest| rest.trim_start().starts_with(['"', '}']))
 }
 
-/// Takes an answer out of an object's members.
-fn read(mut members: Map<String, Value>) -> Result<Answer, String> {
+/// The members that an answer may have.
+pub const MEMBERS: [&str; 8] =
+    ["decision", "reason", "updatedInput", "append", "appendResponse", "send", "extraMessages", "output"];
+
+/// Takes an answer out of an object's members; others are passed over.
+///
+/// # Errors
+/// A member has the wrong shape; one sentence.
+pub fn read(mut members: Map<String, Value>) -> Result<Answer, String> {
     let mut answer = Answer {
         decision: text(&mut members, "decision")?,
         reason: text(&mut members, "reason")?.map(|reason| cut(&reason, LONGEST_REASON).to_owned()),

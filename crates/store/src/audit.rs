@@ -70,6 +70,15 @@ impl Audit {
         Ok(Audit { place, database, found: Found { set_aside, is_read_only: true, ..Found::default() } })
     }
 
+    /// Moves in what other processes have left since it was opened; gives how many rows. A trail that is only read stays
+    /// as it is.
+    pub fn catch_up(&mut self) -> Result<u64, StoreError> {
+        if self.found.is_read_only {
+            return Ok(0);
+        }
+        Ok(adopt::adopt(&self.place, &mut *self.database)?.rows)
+    }
+
     /// What was found when it was opened.
     pub fn found(&self) -> &Found {
         &self.found

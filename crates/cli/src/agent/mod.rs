@@ -14,4 +14,4 @@ mod mouth;
 mod rules;
 
 pub use call::answer_to_unknown_arguments;
-pub(crate) use rules::standing as load;
+pub(crate) use rules::{judges, standing as load};

@@ -102,7 +102,7 @@ impl Rules {
 
 /// Who judges for prompt hooks, found when the first one needs it: what is wrong with a model's settings is no matter
 /// of a call that asks none.
-fn judges(named: Option<PathBuf>) -> Arc<Judges> {
+pub(crate) fn judges(named: Option<PathBuf>) -> Arc<Judges> {
     let found: OnceLock<Result<Arc<Judges>, String>> = OnceLock::new();
     Arc::new(move |model| {
         let find = || {

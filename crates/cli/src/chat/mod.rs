@@ -17,4 +17,4 @@ pub(crate) use display::Display;
 pub(crate) use once::answer;
 pub(crate) use prompt::Prompt;
 pub(crate) use turn::Engine;
-pub(crate) use why::filtered_out;
+pub(crate) use why::{filtered_out, ruled_out};

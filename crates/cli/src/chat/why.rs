@@ -11,13 +11,17 @@ pub(crate) fn filtered_out(trace: &FilterTrace) -> String {
     let mut text = String::new();
     for Looked { hook, out, .. } in &trace.looked {
         if let Some(out) = out {
-            let wanted: String = out.wanted.chars().take(LONGEST_FILTER).collect();
-            let cut = if wanted.len() < out.wanted.len() { "…" } else { "" };
-            let (by, found) = (out.by.as_str(), open_text(&out.found));
-            text.push_str(&format!("  hook {hook} was ruled out by {by} `{wanted}{cut}`: {found}\n"));
+            text.push_str(&ruled_out(hook, out.by.as_str(), &out.wanted, &open_text(&out.found)));
         }
     }
     text
+}
+
+/// The line of a hook that a filter ruled out.
+pub(crate) fn ruled_out(hook: &str, by: &str, wanted: &str, found: &str) -> String {
+    let shown: String = wanted.chars().take(LONGEST_FILTER).collect();
+    let cut = if shown.len() < wanted.len() { "…" } else { "" };
+    format!("  hook {hook} was ruled out by {by} `{shown}{cut}`: {found}\n")
 }
 
 /// The newest events, each with the hooks that it concerned and those that it did not.

@@ -6,16 +6,23 @@ mod check;
 mod completions;
 mod demo;
 mod doctor;
+mod fire;
 mod gateway;
 mod hook;
 mod import;
+mod init;
 mod install;
 mod list;
+mod man;
 #[cfg(unix)]
 mod mcp;
 mod outbox;
+mod replay;
 mod schema;
 mod status;
+mod test;
+mod watch;
+mod why;
 
 use crate::args::{Args, Command};
 use crate::config::ConfigFile;
@@ -34,8 +41,14 @@ pub fn run(args: Args) -> Result<Exit, Failure> {
         Command::Demo => demo::run(),
         Command::List(args) => list::run(&args),
         Command::Check(args) => check::run(&args),
+        Command::Init(args) => init::run(&args),
+        Command::Test(args) => test::run(&args),
+        Command::Fire(args) => fire::run(&args),
+        Command::Why(args) => why::run(&args),
         Command::Audit(args) => audit::run(&args),
         Command::Outbox(args) => outbox::run(&args),
+        Command::Replay(args) => replay::run(&args),
+        Command::Watch(args) => watch::run(&args),
         Command::Hook(args) => hook::run(&args),
         Command::Install(args) => install::install(&args),
         Command::Import(args) => import::run(&args),
@@ -44,7 +57,8 @@ pub fn run(args: Args) -> Result<Exit, Failure> {
         Command::Mcp(args) => mcp::run(&args),
         Command::Status => status::run(),
         Command::Doctor => doctor::run(),
-        Command::Schema => schema::run(),
+        Command::Schema { tests, configuration } => schema::run(tests, configuration),
+        Command::Man { dir } => man::run(&dir),
         Command::Completions { shell } => completions::run(shell),
     }
 }

@@ -3,11 +3,14 @@
 
 use super::builtins::Builtins;
 use super::gateway::{GatewayTable, TenantTable};
+use crate::args::OnInvalidArg;
 use crate::failure::Failure;
 use clap::ValueEnum;
 use hookgate_handlers::folder::OnInvalid;
 use hookgate_store::spool::Durability;
+use schemars::JsonSchema;
 use serde::Deserialize;
+use std::collections::BTreeMap;
 use std::fmt;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -18,55 +21,81 @@ const NAME: &str = "hookgate.toml";
 const LARGEST_FILE: u64 = 1024 * 1024;
 
 /// What stands in the file.
-#[derive(Debug, Default, Deserialize)]
+#[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct ConfigFile {
     /// Where it was found; none if there is no file.
     #[serde(skip)]
     pub(crate) path: Option<PathBuf>,
+    /// The hook files.
     pub(crate) hooks: Hooks,
+    /// Hooks of the program by name: `true`, or a table of settings.
+    #[schemars(with = "BTreeMap<String, serde_json::Value>")]
     pub(crate) builtin: Builtins,
+    /// The model that `hookgate chat` talks to.
     pub(crate) model: Model,
+    /// The model that prompt hooks ask; without it the one that answers.
     pub(crate) judge: Judge,
+    /// Limits of `hookgate chat`, and whose conversation it is.
     pub(crate) chat: Chat,
+    /// The tools of `hookgate chat`.
     pub(crate) tools: Tools,
+    /// The trail of what hooks did.
     pub(crate) audit: AuditTable,
+    /// The gateway.
     pub(crate) gateway: GatewayTable,
+    /// The tenants of the gateway.
     pub(crate) tenants: Vec<TenantTable>,
 }
 
-#[derive(Debug, Default, Deserialize)]
+#[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct Hooks {
+    /// The folder of hook files. It beats `LLM_CHAT_HOOKS_DIR`.
     pub(crate) dir: Option<PathBuf>,
-    /// The operator's own: loaded before `dir`, and trusted further.
+    /// The operator's own folder: loaded before `dir`, and trusted further (`redact`).
     pub(crate) trusted_dir: Option<PathBuf>,
+    /// What a bad hook file does: `refuse` to start, or `skip` the bad hooks [default: refuse].
+    #[schemars(with = "Option<OnInvalidArg>")]
     pub(crate) on_invalid: Option<OnInvalid>,
 }
 
-#[derive(Debug, Default, Deserialize)]
+#[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct Model {
+    /// Who answers [default: scripted, until a model, an address or a key is configured].
     pub(crate) provider: Option<ProviderName>,
+    /// The model's name at the provider.
     pub(crate) name: Option<String>,
+    /// Where the provider is [default: its public address].
     pub(crate) base_url: Option<String>,
+    /// The environment variable that holds the key [default: `OPENAI_API_KEY` or `ANTHROPIC_API_KEY`].
     pub(crate) api_key_env: Option<String>,
+    /// The script that the scripted model plays [default: a demonstration].
     pub(crate) script: Option<PathBuf>,
+    /// Instructions that stand above the conversation.
     pub(crate) system: Option<String>,
+    /// How long an answer may be, in tokens.
     pub(crate) max_tokens: Option<u32>,
+    /// How free the model is, as the provider understands it.
     pub(crate) temperature: Option<f64>,
 }
 
 /// The model that prompt hooks ask; by default the one that answers.
-#[derive(Debug, Default, Deserialize)]
+#[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct Judge {
+    /// Who judges [default: openai, or scripted where a script is named].
     pub(crate) provider: Option<ProviderName>,
+    /// The model's name at the provider.
     pub(crate) name: Option<String>,
+    /// Where the provider is [default: its public address].
     pub(crate) base_url: Option<String>,
+    /// The environment variable that holds the key [default: `OPENAI_API_KEY` or `ANTHROPIC_API_KEY`].
     pub(crate) api_key_env: Option<String>,
+    /// The script that the scripted model plays.
     pub(crate) script: Option<PathBuf>,
-    /// What a tenant's questions may cost in an hour.
+    /// What a tenant's questions may cost in an hour, in tokens [default: no limit].
     pub(crate) tokens_per_hour: Option<u64>,
 }
 
@@ -86,46 +115,56 @@ impl Judge {
     }
 }
 
-#[derive(Debug, Default, Deserialize)]
+#[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct Chat {
+    /// How many rounds of tool calls one answer may take [default: 10].
     pub(crate) max_tool_call_rounds: Option<u32>,
+    /// How often hooks may ask again for one answer [default: 10].
     pub(crate) max_resends: Option<u32>,
-    /// How long all hooks of one event may take together.
+    /// How long all hooks of one event may take together [default: 60000].
     pub(crate) chain_budget_ms: Option<u64>,
-    /// Whose conversation it is, for hooks that are bound to a tenant or an agent.
+    /// The tenant, for hooks that are bound to one.
     pub(crate) tenant: Option<String>,
+    /// The agent, for hooks that are bound to some.
     pub(crate) agent: Option<String>,
 }
 
-#[derive(Debug, Default, Deserialize)]
+#[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct Tools {
+    /// Which tools the model may use [default: none].
     pub(crate) enable: Vec<ToolName>,
+    /// Where tools work; files outside are out of reach of `read_file` and `write_file` [default: the working directory].
     pub(crate) workdir: Option<PathBuf>,
+    /// Whether `fetch_page` may reach loopback and private addresses.
     pub(crate) allow_private: bool,
+    /// How long a command may run [default: 60000].
     pub(crate) exec_timeout_ms: Option<u64>,
 }
 
 /// The trail of what hooks did.
-#[derive(Debug, Default, Deserialize)]
+#[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct AuditTable {
-    /// `false`: records stay in memory and end with the program.
+    /// `false`: records stay in memory and end with the program [default: true].
     pub(crate) enabled: Option<bool>,
+    /// Where the trail is kept [default: `$XDG_DATA_HOME/hookgate`, else `~/.local/share/hookgate`].
     pub(crate) dir: Option<PathBuf>,
+    /// The file with the keys of the trail; made where it is missing [default: `keys` in that directory].
     pub(crate) key_file: Option<PathBuf>,
+    /// What a record has outlived before a verdict is out [default: process].
     pub(crate) durability: Option<DurabilityName>,
-    /// The environment variable that holds a connection string of PostgreSQL.
+    /// The environment variable that holds a connection string of PostgreSQL [default: SQLite].
     pub(crate) postgres_env: Option<String>,
-    /// How long rows are kept, such as `90d`; older ones are deleted at the start and once an hour.
+    /// How long rows are kept, such as `90d`; older ones are deleted at the start and once an hour [default: for ever].
     pub(crate) keep: Option<String>,
-    /// `true`: for each event the trail keeps which hooks a filter ruled out, and with which values. Sealed.
+    /// `true`: for each event the trail keeps which hooks a filter ruled out, and with which values; sealed [default: false].
     pub(crate) filter_trace: Option<bool>,
 }
 
 /// What a gate waits for.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum DurabilityName {
     /// The record outlives the process.
@@ -148,7 +187,7 @@ impl From<DurabilityName> for Durability {
 }
 
 /// Who answers.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 #[value(rename_all = "lowercase")]
 pub(crate) enum ProviderName {
@@ -161,7 +200,7 @@ pub(crate) enum ProviderName {
 }
 
 /// A built-in tool.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 #[value(rename_all = "snake_case")]
 pub(crate) enum ToolName {
@@ -190,6 +229,11 @@ impl fmt::Display for ToolName {
 }
 
 impl ConfigFile {
+    /// The JSON Schema of the file, made from the tables above.
+    pub(crate) fn schema() -> schemars::Schema {
+        schemars::schema_for!(ConfigFile)
+    }
+
     /// The file named, else the nearest one in this folder or above, else nothing.
     pub(crate) fn find(named: Option<&Path>, from: &Path) -> Result<ConfigFile, Failure> {
         match named {

@@ -5,6 +5,6 @@ mod file;
 mod gateway;
 mod settings;
 
-pub(crate) use file::{AuditTable, ConfigFile, ProviderName, ToolName};
+pub(crate) use file::{AuditTable, ConfigFile, Hooks, ProviderName, ToolName};
 pub(crate) use gateway::{LogName, OnBlockName, OnHoldLimitName, TenantTable};
 pub(crate) use settings::{Backend, Judging, Settings};

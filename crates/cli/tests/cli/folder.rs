@@ -104,6 +104,39 @@ fn schema_is_a_json_schema() {
 }
 
 #[test]
+fn the_configuration_has_a_schema_of_its_own() {
+    let ran = Place::new().run(&["schema", "--configuration"]);
+    let schema: Value = serde_json::from_str(&ran.stdout).unwrap();
+    assert_eq!(schema["additionalProperties"], false, "{schema}");
+    let gateway = &schema["$defs"]["GatewayTable"]["properties"];
+    assert_eq!(gateway["max_told"]["type"], serde_json::json!(["integer", "null"]), "{gateway}");
+    assert_eq!(ran.code, Some(0));
+}
+
+#[test]
+fn a_later_format_is_refused_and_named() {
+    let later = r#"{"$schema": "https://hookgate.dev/schema/hooks-2.json", "when": "always"}"#;
+    let ran = Place::new().with("h/later.json", later).run(&["check", "h"]);
+    assert!(
+        ran.stdout.contains("written for version 2 of the hook-file format; this program reads version 1")
+    );
+    assert!(ran.stdout.ends_with("no good hooks, 1 problem, no warnings\n"), "{}", ran.stdout);
+    assert_eq!(ran.code, Some(1));
+}
+
+#[test]
+fn each_command_has_a_manual_page() {
+    let place = Place::new();
+    assert_eq!(place.run(&["man", "man"]).code, Some(0));
+    let page = |name: &str| std::fs::read_to_string(place.path("man").join(name)).unwrap();
+    assert!(page("hookgate.1").contains("hookgate\\-gateway(1)"));
+    assert!(page("hookgate-gateway.1").contains("\\-\\-upstream"));
+    assert!(page("hookgate-audit-verify.1").contains("no row was changed"));
+    // not for people
+    assert!(!place.path("man/hookgate-man.1").exists());
+}
+
+#[test]
 fn completions_know_the_commands() {
     for shell in ["bash", "zsh", "fish"] {
         let ran = Place::new().run(&["completions", shell]);

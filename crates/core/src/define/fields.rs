@@ -6,25 +6,30 @@ use super::problem::{HookRef, Places, Problem};
 use crate::word::{Word, WordSet};
 use std::cell::RefCell;
 
-/// Collects the problems of one definition.
+/// Collects the problems of one definition, or of a whole text that holds none.
 pub struct Report<'a> {
     file: &'a str,
     places: &'a Places<'a>,
-    hook: HookRef,
+    /// None where the text holds no hooks.
+    hook: Option<HookRef>,
     problems: RefCell<Vec<Problem>>,
 }
 
 impl<'a> Report<'a> {
     pub(crate) fn new(file: &'a str, places: &'a Places<'a>, hook: HookRef) -> Self {
-        Report { file, places, hook, problems: RefCell::default() }
+        Report { hook: Some(hook), ..Report::of_file(file, places) }
     }
 
-    /// Notes a fault at a place.
-    pub(crate) fn add(&self, at: usize, field: &str, message: String, help: Option<String>) {
+    pub(crate) fn of_file(file: &'a str, places: &'a Places<'a>) -> Self {
+        Report { file, places, hook: None, problems: RefCell::default() }
+    }
+
+    /// Notes a fault at a place: `at` in bytes, the field as a path.
+    pub fn add(&self, at: usize, field: &str, message: String, help: Option<String>) {
         self.problems.borrow_mut().push(Problem {
             file: self.file.to_owned(),
             place: Some(self.places.of(at)),
-            hook: Some(self.hook.clone()),
+            hook: self.hook.clone(),
             field: (!field.is_empty()).then(|| field.to_owned()),
             message,
             help,
@@ -66,7 +71,10 @@ impl<'a> Fields<'a> {
 
     /// The node of a field, which becomes known by being asked for.
     pub fn node(&self, name: &'a str) -> Option<&'a Node> {
-        self.known.borrow_mut().push(name);
+        let mut known = self.known.borrow_mut();
+        if !known.contains(&name) {
+            known.push(name);
+        }
         self.entries.iter().find(|entry| entry.key == name).map(|entry| &entry.node)
     }
 
@@ -183,7 +191,7 @@ impl<'a> Fields<'a> {
     }
 
     /// The byte offset of a field's value, or of the object if it has no such field.
-    pub(crate) fn place_of(&self, name: &str) -> usize {
+    pub fn place_of(&self, name: &str) -> usize {
         self.entries.iter().find(|entry| entry.key == name).map_or(self.at, |entry| entry.node.at)
     }
 
@@ -240,8 +248,8 @@ impl<'a> Fields<'a> {
     }
 }
 
-/// "did you mean …?" for a word that is nearly right.
-pub(crate) fn nearest(word: &str, names: &[&str]) -> Option<String> {
+/// "did you mean …?" for a word that is nearly one of these.
+pub fn nearest(word: &str, names: &[&str]) -> Option<String> {
     if word.len() > 64 {
         return None;
     }

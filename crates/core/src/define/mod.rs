@@ -3,15 +3,17 @@
 //! [`read`] takes one file's text: an object is one definition, a list is several. A definition with `target`
 //! is a JSON hook, one with `event` and `handler` a lifecycle hook. Every fault is told, with its place.
 
+mod document;
 mod fields;
+pub mod format;
 mod json_hook;
 mod lifecycle;
 mod node;
 mod problem;
 pub mod schema;
 
-pub(crate) use fields::nearest;
-pub use fields::{Fields, Report};
+pub use document::read_document;
+pub use fields::{Fields, Report, nearest};
 pub use node::{Entry, Node, NodeValue};
 pub use problem::{HookRef, Place, Problem};
 
@@ -79,7 +81,10 @@ fn read_one(
     let report = Report::new(written.file, places, hook_ref.clone());
     let warnings = Report::new(written.file, places, hook_ref);
     let made = Fields::of(&report, node, String::new()).and_then(|fields| {
-        fields.text("$schema");
+        if !format::is_known(&fields) {
+            // what a later format means by the rest is not ours to say
+            return None;
+        }
         if fields.has("target") || !(fields.has("event") && fields.has("handler")) {
             json_hook::read(fields, written, kinds, &warnings)
         } else {

@@ -36,7 +36,7 @@ fn drop_empty_defaults(value: &mut serde_json::Value) {
     }
 }
 
-/// The name under which the schema is published.
+/// The name under which the schema is published; its number is the version of the format ([`super::format`]).
 pub const SCHEMA_ID: &str = "https://hookgate.dev/schema/hooks-1.json";
 
 /// One hook, or a list of hooks.
@@ -86,7 +86,7 @@ words! {
 #[derive(Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 struct ChatHook {
-    /// This schema.
+    /// The address of this schema, for editors; it names the version of the format.
     #[serde(rename = "$schema", default)]
     schema: String,
     target: ChatOnly,
@@ -114,7 +114,7 @@ struct ChatHook {
 #[derive(Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 struct StreamHook {
-    /// This schema.
+    /// The address of this schema, for editors; it names the version of the format.
     #[serde(rename = "$schema", default)]
     schema: String,
     target: StreamOnly,
@@ -142,7 +142,7 @@ struct StreamHook {
 #[derive(Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 struct ToolHook {
-    /// This schema.
+    /// The address of this schema, for editors; it names the version of the format.
     #[serde(rename = "$schema", default)]
     schema: String,
     target: ToolOnly,
@@ -333,7 +333,7 @@ words! {
 #[derive(Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct LifecycleHook {
-    /// This schema.
+    /// The address of this schema, for editors; it names the version of the format.
     #[serde(rename = "$schema", default)]
     schema: String,
     /// The name in records.

@@ -9,7 +9,7 @@ use hookgate_store::query::Filter;
 use hookgate_store::row::Hash;
 
 /// Reads them; ages count back from `now`, in milliseconds since 1970.
-pub(super) fn read(args: &FilterArgs, now: i64) -> Result<Filter, Failure> {
+pub(in crate::commands) fn read(args: &FilterArgs, now: i64) -> Result<Filter, Failure> {
     let time = |text: &Option<String>| text.as_deref().map(|text| time(text, now)).transpose();
     Ok(Filter {
         since: time(&args.since)?,

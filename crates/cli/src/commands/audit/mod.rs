@@ -4,12 +4,12 @@
 
 mod care;
 mod export;
-mod filter;
+pub(in crate::commands) mod filter;
 mod shown;
 mod verify;
 mod why;
 
-pub(super) use shown::time;
+pub(super) use shown::{milliseconds, time};
 
 use crate::args::{AuditArgs, AuditCommand};
 use crate::data::DataDir;
@@ -25,11 +25,7 @@ use std::io::{self, Write};
 pub(super) fn run(args: &AuditArgs) -> Result<Exit, Failure> {
     let file = super::configuration(args.config.as_deref())?;
     let lookup = |name: &str| std::env::var_os(name);
-    let place = DataDir::find(args.data_dir.as_deref(), &file.audit, &lookup)?.ok_or_else(|| {
-        Failure::new(
-            "which trail? give --data-dir, or set HOOKGATE_DATA_DIR, or `dir` under [audit] in hookgate.toml",
-        )
-    })?;
+    let place = DataDir::find(args.data_dir.as_deref(), &file.audit, &lookup)?.ok_or_else(which)?;
     if !place.path().exists() {
         let dir = place.path().display();
         return Err(Failure::new(format!("there is no trail in {dir}: no hook has left a record there yet")));
@@ -71,8 +67,15 @@ pub(super) fn run(args: &AuditArgs) -> Result<Exit, Failure> {
     }
 }
 
+/// Nothing says where the trail is.
+pub(super) fn which() -> Failure {
+    Failure::new(
+        "which trail? give --data-dir, or set HOOKGATE_DATA_DIR, or `dir` under [audit] in hookgate.toml",
+    )
+}
+
 /// Opens the trail; one that this user may not write to is opened to be read.
-fn open(place: &DataDir, read_only: bool) -> Result<Audit, Failure> {
+pub(super) fn open(place: &DataDir, read_only: bool) -> Result<Audit, Failure> {
     let options = place.options()?;
     let file = std::fs::metadata(options.database_file());
     if read_only || file.is_ok_and(|file| file.permissions().readonly()) {
@@ -99,7 +102,7 @@ fn show(audit: &mut Audit, id: i64, json: bool) -> Result<Exit, Failure> {
 }
 
 /// What is odd about the trail, on standard error.
-fn warn(audit: &Audit) -> Result<(), Failure> {
+pub(super) fn warn(audit: &Audit) -> Result<(), Failure> {
     let found = audit.found();
     let mut stderr = io::stderr().lock();
     if found.is_read_only {
@@ -142,6 +145,6 @@ pub(in crate::commands) fn of_store(error: StoreError) -> Failure {
 }
 
 /// Milliseconds since 1970.
-fn now() -> i64 {
+pub(super) fn now() -> i64 {
     jiff::Timestamp::now().as_millisecond()
 }

@@ -91,6 +91,6 @@ pub(in crate::commands) fn time(milliseconds: i64) -> String {
         .map_or_else(|_| milliseconds.to_string(), |time| format!("{time:.3}"))
 }
 
-fn milliseconds(micros: u64) -> String {
+pub(in crate::commands) fn milliseconds(micros: u64) -> String {
     format!("{}.{}", micros / 1000, micros % 1000 / 100)
 }
