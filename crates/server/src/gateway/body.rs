@@ -1,6 +1,7 @@
 //! Bodies on their way through.
 
 use super::joined::Joined;
+use super::patient::Patient;
 use bytes::Bytes;
 use http_body_util::combinators::UnsyncBoxBody;
 use http_body_util::{BodyExt, Full};
@@ -17,9 +18,10 @@ pub(crate) fn full(bytes: impl Into<Bytes>) -> Body {
     Full::new(bytes.into()).map_err(|never| match never {}).boxed_unsync()
 }
 
-/// What comes in goes on as it comes.
-pub(super) fn passing(incoming: Incoming) -> Body {
-    Joined::new(incoming).map_err(|error| -> BoxError { Box::new(error) }).boxed_unsync()
+/// What comes in goes on as it comes. It breaks off where nothing comes for `idle`.
+pub(super) fn passing(incoming: Incoming, idle: Duration) -> Body {
+    let joined = Joined::new(incoming).map_err(|error| -> BoxError { Box::new(error) });
+    Patient::new(joined, idle).boxed_unsync()
 }
 
 /// Why a body could not be read whole.

@@ -136,10 +136,10 @@ async fn passed(
 ) -> Result<Response<Body>, Refusal> {
     let (upstream, path) = shared.upstream(parts.uri.path(), None)?;
     let outgoing = outgoing(shared, parts, path);
-    let response = shared.courier.send(&upstream, &outgoing, passing(incoming)).await?;
+    let response = shared.courier.send(&upstream, &outgoing, passing(incoming, shared.limits.idle)).await?;
     let (mut parts, body) = response.into_parts();
     strip_hop_by_hop(&mut parts.headers);
-    Ok(Response::from_parts(parts, passing(body)))
+    Ok(Response::from_parts(parts, passing(body, shared.limits.idle)))
 }
 
 impl Shared {
@@ -232,6 +232,7 @@ async fn send(
         Refusal::new(ErrorKind::Internal, format!("what hooks want cannot be put into the request: {odd}"))
     })?;
     let looks = Looks::of(&door);
+    let idle = door.shared.limits.idle;
     if looks.anything() {
         // what hooks must read need not be compressed first
         asking.outgoing.headers.insert(header::ACCEPT_ENCODING, HeaderValue::from_static("identity"));
@@ -241,7 +242,7 @@ async fn send(
     let (mut parts, body) = response.into_parts();
     strip_hop_by_hop(&mut parts.headers);
     if !looks.anything() || !parts.status.is_success() {
-        return Ok(Response::from_parts(parts, passing(body)));
+        return Ok(Response::from_parts(parts, passing(body, idle)));
     }
     let text = |name| parts.headers.get(name).and_then(|value: &HeaderValue| value.to_str().ok());
     let kind = text(&header::CONTENT_TYPE).unwrap_or_default().to_ascii_lowercase();

@@ -12,6 +12,7 @@ mod front;
 mod guard;
 mod handle;
 mod joined;
+mod patient;
 mod relay;
 mod request_log;
 mod sessions;
