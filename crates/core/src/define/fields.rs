@@ -71,7 +71,11 @@ impl<'a> Fields<'a> {
 
     /// The node of a field, which becomes known by being asked for.
     pub fn node(&self, name: &'a str) -> Option<&'a Node> {
-        self.known.borrow_mut().push(name);
+        let mut known = self.known.borrow_mut();
+        if !known.contains(&name) {
+            known.push(name);
+        }
+        drop(known);
         self.entries.iter().find(|entry| entry.key == name).map(|entry| &entry.node)
     }
 

@@ -1,6 +1,6 @@
 //! Tests beside hooks: `NAME.test.json`, whose format `docs/tests.md` describes.
 //!
-//! [`file`] reads them, [`run`] plays them and gives a [`run::Report`], [`expect`] compares, [`coverage`] tells what no test
+//! [`mod@file`] reads them, [`run`] plays them and gives a [`run::Report`], [`expect`] compares, [`coverage`] tells what no test
 //! touched, [`update`] writes what happened into the files, [`junit`] writes for CI.
 
 pub mod coverage;
