@@ -1,6 +1,6 @@
 //! Answers in the place of handlers: what a test or a dry run lets them say, and what they really said.
 //!
-//! Every handler of a set is put behind a [`StandIn`]. A command, http or prompt handler is asked only where the
+//! Every handler of a set is put behind a stand-in. A command, http or prompt handler is asked only where the
 //! [`Desk`] of the moment is live; a script or a hook of the program always, unless an answer is given. What a handler said
 //! is kept for the one who looks.
 //!

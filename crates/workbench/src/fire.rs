@@ -4,9 +4,10 @@
 //! An event is written as in a test ([`crate::step`]); a file holds one, a list of them, or one a line.
 
 use crate::desk::{By, Desk, Unanswered};
-use crate::stage::{Happened, Played, Stage};
+use crate::happened::{Happened, Played};
+use crate::stage::Stage;
 use crate::step::{Step, Whose};
-use crate::test::expect::effect_json;
+use crate::test::found::effect_json;
 use hookgate_core::define::{NodeValue, Place, Problem, read_document};
 use hookgate_core::effect::EffectKind;
 use hookgate_core::explain::Looked;

@@ -161,8 +161,9 @@ fn event(fields: &Fields<'_>) -> Option<What> {
     Some(match point {
         Point::UserPromptSubmit => What::Gate(GateEvent::UserPromptSubmit { raw_input: raw_input(fields)? }),
         Point::PreToolUse => What::Gate(GateEvent::PreToolUse {
-            tool_name: needed(fields, "toolName", "the tool's name")?,
+            // first, so that the field is known also where the name is missing
             tool_input: tool_input(fields, "toolInput"),
+            tool_name: needed(fields, "toolName", "the tool's name")?,
         }),
         Point::SubagentStart => What::Gate(GateEvent::SubagentStart { subagent: subagent(fields) }),
         Point::PreResponse => What::Shape(ShapeEvent::PreResponse {
@@ -191,9 +192,9 @@ fn life(fields: &Fields<'_>, point: Point) -> Option<LifeEvent> {
             LifeEvent::Message { role: role?, content: content? }
         }
         Point::PostToolUse => LifeEvent::PostToolUse {
-            tool_name: needed(fields, "toolName", "the tool's name")?,
             tool_input: tool_input(fields, "toolInput"),
             tool_output: fields.node("toolOutput").map(Node::to_json).unwrap_or_default(),
+            tool_name: needed(fields, "toolName", "the tool's name")?,
         },
         Point::ToolError => {
             let tool_name = needed(fields, "toolName", "the tool's name");
@@ -385,6 +386,11 @@ mod tests {
         refused(r#"{"evnt": "stop"}"#, "did you mean `event`?");
         refused(r#"{"event": "pre_tool"}"#, "unknown point `pre_tool`");
         refused(r#"{"event": "pre_tool_use"}"#, "field `toolName`: missing; expected the tool's name");
+        refused(
+            r#"{"event": "pre_tool_use", "tool_name": "x", "toolInput": {}}"#,
+            "unknown field `tool_name`; expected one of eventId, sessionId, rootSessionId, tenantId, agentId, traceId, \
+             depth, nativeToolName, event, toolInput, toolName (did you mean `toolName`?)",
+        );
         refused(r#"{"event": "stop", "toolName": "x"}"#, "unknown field `toolName`");
         refused(r#"{"event": "chunk"}"#, "write {\"chunk\"");
         refused(r#"{"tool": "x", "output": 1, "error": "e"}"#, "only one of");

@@ -3,7 +3,7 @@
 //!
 //! The first filter that says no counts; those behind it were not asked.
 
-use crate::stage::Happened;
+use crate::happened::Happened;
 use hookgate_core::event::{ChunkKind, Role};
 use hookgate_core::explain::FilteredBy;
 use hookgate_core::hook::{Hook, Listens, Reach};

@@ -117,7 +117,8 @@ fn options() -> ParseOptions {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::test::expect::{Difference, Found};
+    use crate::test::expect::Difference;
+    use crate::test::found::Found;
     use serde_json::json;
     use std::time::Duration;
 
