@@ -75,6 +75,7 @@ impl<'a> Fields<'a> {
         if !known.contains(&name) {
             known.push(name);
         }
+        drop(known);
         self.entries.iter().find(|entry| entry.key == name).map(|entry| &entry.node)
     }
 
