@@ -2,7 +2,7 @@
 //! nothing more.
 //!
 //! All texts come from histories, and histories hold what tools printed: markup included. Every text goes through
-//! [`Text`], which lets none of it be markup, and shows characters that would turn the direction of a line around.
+//! `Text`, which lets none of it be markup, and shows characters that would turn the direction of a line around.
 
 use super::deed::What;
 use super::report::{Finding, Report, Row, Side};

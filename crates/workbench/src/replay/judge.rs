@@ -1,6 +1,6 @@
 //! One hook set, asked and told about past events the way a door does it.
 //!
-//! [`Rules`] is the set, ready for any number of sessions at once; a [`Judge`] is one session of it. What hooks want is
+//! [`Rules`] is the set, ready for any number of sessions at once; a `Judge` is one session of it. What hooks want is
 //! noted as [`Deed`]s; nothing of it is done.
 
 use super::deed::{Deed, What};

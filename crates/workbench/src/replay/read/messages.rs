@@ -210,63 +210,93 @@ fn result(id: Option<String>, text: String, failed: bool, tell: &mut dyn FnMut(S
 /// # Errors
 /// It is no JSON, or holds no list of messages; one sentence.
 pub(crate) fn document(text: &str) -> Result<Vec<(u64, Value)>, String> {
-    let mut parts = Vec::new();
-    gather(text, text, &mut parts)?;
-    if parts.is_empty() { Err("it holds no list of messages".into()) } else { Ok(parts) }
+    let mut gathered = Gathered { lines: LineCount { whole: text, place: 0, line: 1 }, parts: Vec::new() };
+    gathered.go_into(text)?;
+    if gathered.parts.is_empty() { Err(NO_LIST.into()) } else { Ok(gathered.parts) }
 }
 
-/// Goes into lists, so that each message has its line. A list inside an object becomes a list of its own.
-fn gather(whole: &str, part: &str, parts: &mut Vec<(u64, Value)>) -> Result<(), String> {
-    #[derive(serde::Deserialize)]
-    struct Holder<'a> {
-        #[serde(borrow)]
-        messages: Option<&'a RawValue>,
-        #[serde(borrow)]
-        input: Option<&'a RawValue>,
-        #[serde(borrow)]
-        body: Option<&'a RawValue>,
-    }
-    let wrong = |error: serde_json::Error| {
-        if error.is_data() {
-            return "it holds no list of messages".to_owned();
+const NO_LIST: &str = "it holds no list of messages";
+
+/// The parts of a document on the way through it.
+struct Gathered<'a> {
+    lines: LineCount<'a>,
+    parts: Vec<(u64, Value)>,
+}
+
+/// Counts lines. It is asked about places in their order, so that each line is looked at once.
+struct LineCount<'a> {
+    whole: &'a str,
+    place: usize,
+    line: u64,
+}
+
+impl LineCount<'_> {
+    /// The line in which a part of the text begins.
+    fn of(&mut self, part: &str) -> u64 {
+        let place = part.as_ptr().addr().saturating_sub(self.whole.as_ptr().addr());
+        if let Some(between) = self.whole.as_bytes().get(self.place..place) {
+            let lines = memchr::memchr_iter(b'\n', between).count();
+            self.line = self.line.saturating_add(u64::try_from(lines).unwrap_or(0));
+            self.place = place;
         }
-        let line =
-            line_of(whole, part).saturating_add(u64::try_from(error.line()).unwrap_or(1)).saturating_sub(1);
-        format!("it is not JSON (line {line}, column {})", error.column())
-    };
-    if part.trim_start().starts_with('[') {
-        let items: Vec<&RawValue> = serde_json::from_str(part).map_err(wrong)?;
-        let is_nested = items.first().is_some_and(|item| {
-            serde_json::from_str::<Value>(item.get()).is_ok_and(|item| holds_a_list(&item))
-        });
-        if is_nested {
-            return items.iter().try_for_each(|item| gather(whole, item.get(), parts));
+        self.line
+    }
+}
+
+impl Gathered<'_> {
+    /// Goes into lists, so that each message has its line. A list inside an object becomes a list of its own.
+    fn go_into(&mut self, part: &str) -> Result<(), String> {
+        #[derive(serde::Deserialize)]
+        struct Holder<'a> {
+            #[serde(borrow)]
+            messages: Option<&'a RawValue>,
+            #[serde(borrow)]
+            input: Option<&'a RawValue>,
+            #[serde(borrow)]
+            body: Option<&'a RawValue>,
+        }
+        if part.trim_start().starts_with('[') {
+            let items: Vec<&RawValue> =
+                serde_json::from_str(part).map_err(|error| self.wrong(part, &error))?;
+            return self.go_through(&items);
+        }
+        let holder: Holder<'_> = serde_json::from_str(part).map_err(|error| self.wrong(part, &error))?;
+        match (holder.messages.or(holder.input), holder.body) {
+            (Some(list), _) => {
+                // an empty object with a list says where a session begins
+                let line = self.lines.of(part);
+                self.parts.push((line, serde_json::json!({"messages": []})));
+                self.go_into(list.get())
+            }
+            (None, Some(body)) => self.go_into(body.get()),
+            (None, None) => Err(NO_LIST.into()),
+        }
+    }
+
+    fn go_through(&mut self, items: &[&RawValue]) -> Result<(), String> {
+        let first = items.first().and_then(|item| serde_json::from_str::<Value>(item.get()).ok());
+        if first.is_some_and(|first| holds_a_list(&first)) {
+            return items.iter().try_for_each(|item| self.go_into(item.get()));
         }
         for item in items {
-            let value: Value = serde_json::from_str(item.get()).map_err(wrong)?;
-            if parts.is_empty() && !is_list(&value) {
-                return Err("it holds no list of messages".into());
+            let value: Value =
+                serde_json::from_str(item.get()).map_err(|error| self.wrong(item.get(), &error))?;
+            if self.parts.is_empty() && !is_list(&value) {
+                return Err(NO_LIST.into());
             }
-            parts.push((line_of(whole, item.get()), value));
+            let line = self.lines.of(item.get());
+            self.parts.push((line, value));
         }
-        return Ok(());
+        Ok(())
     }
-    let holder: Holder<'_> = serde_json::from_str(part).map_err(wrong)?;
-    match (holder.messages.or(holder.input), holder.body) {
-        (Some(list), _) => {
-            // an empty object with a list says where a session begins
-            parts.push((line_of(whole, part), serde_json::json!({"messages": []})));
-            gather(whole, list.get(), parts)
-        }
-        (None, Some(body)) => gather(whole, body.get(), parts),
-        (None, None) => Err("it holds no list of messages".into()),
-    }
-}
 
-/// The line in which a part of a text begins.
-fn line_of(whole: &str, part: &str) -> u64 {
-    let place = part.as_ptr().addr().saturating_sub(whole.as_ptr().addr());
-    let before = whole.as_bytes().get(..place).unwrap_or_default();
-    let lines = memchr::memchr_iter(b'\n', before).count();
-    u64::try_from(lines).unwrap_or(0).saturating_add(1)
+    /// What is wrong with a part, with its line in the whole.
+    fn wrong(&mut self, part: &str, error: &serde_json::Error) -> String {
+        if error.is_data() {
+            return NO_LIST.to_owned();
+        }
+        let inside = u64::try_from(error.line()).unwrap_or(1);
+        let line = self.lines.of(part).saturating_add(inside).saturating_sub(1);
+        format!("it is not JSON (line {line}, column {})", error.column())
+    }
 }

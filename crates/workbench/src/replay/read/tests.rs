@@ -318,6 +318,10 @@ fn documents_without_messages_are_none() {
         let error = document(text).unwrap_err();
         assert!(error.starts_with(want), "{text}: {error}");
     }
+    // a long one takes time with its length, not with the square of it
+    let message = "{\"role\": \"user\",\n\"content\": \"x\"}";
+    let long = format!("[\n{}]", vec![message; 100_000].join(",\n"));
+    assert_eq!(document(&long).unwrap().last().unwrap().0, 200_000);
     let conversations =
         "[\n{\"messages\": [\n{\"role\": \"user\", \"content\": \"a\"}]},\n{\"messages\": []}]";
     assert_eq!(document(conversations).unwrap().iter().map(|(line, _)| *line).collect::<Vec<_>>(), [2, 3, 4]);
