@@ -129,18 +129,14 @@ fn matcher(fields: &Fields<'_>, point: Option<Point>, warnings: &Report<'_>) -> 
         fields.refuse("matcher", format!("a matcher names tools, and `{point}` has none"), None);
     }
     if let Some(likely) = list_meant(pattern.source()) {
-        let note = format!(
-            "`{}` is one pattern and matches no tool; `{likely}` was probably meant",
-            pattern.source()
-        );
-        warnings.add(fields.place_of("matcher"), "matcher", note, None);
+        let note = format!("`{}` is one pattern and matches no tool", pattern.source());
+        let help = format!("`{likely}` was probably meant");
+        warnings.warn("matcher-list", fields.place_of("matcher"), "matcher", note, Some(help));
     }
-    if let Some(likely) = glob_meant(pattern.source()) {
-        let note = format!(
-            "`{}` is a pattern, not a file glob, and matches no such tool; `{likely}` was probably meant",
-            pattern.source()
-        );
-        warnings.add(fields.place_of("matcher"), "matcher", note, None);
+    if let Some(likely) = all_meant(pattern.source()) {
+        let note = format!("`{}` is a pattern, not a file glob, and matches no such tool", pattern.source());
+        let help = format!("`{likely}` was probably meant");
+        warnings.warn("glob-as-pattern", fields.place_of("matcher"), "matcher", note, Some(help));
     }
     Some(pattern)
 }
@@ -152,7 +148,7 @@ fn list_meant(source: &str) -> Option<String> {
 }
 
 /// `mcp__*` matches `mcp_`, `mcp__`, `mcp___`…, which nobody means.
-fn glob_meant(source: &str) -> Option<String> {
+fn all_meant(source: &str) -> Option<String> {
     let before = source.strip_suffix('*')?;
     let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '/' | ':');
     (before.is_empty() || before.chars().all(plain)).then(|| format!("{before}.*"))
@@ -162,7 +158,7 @@ fn condition(fields: &Fields<'_>, point: Option<Point>, warnings: &Report<'_>) -
     match Condition::parse(fields.text("if_expr").filter(|text| !text.is_empty())?) {
         Ok(condition) => {
             for note in point.map(|point| condition.notes(point)).unwrap_or_default() {
-                warnings.add(fields.place_of("if_expr"), "if_expr", note, None);
+                warnings.warn("never-there", fields.place_of("if_expr"), "if_expr", note, None);
             }
             Some(condition)
         }
