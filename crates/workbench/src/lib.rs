@@ -2,10 +2,11 @@
 //!
 //! [`stage`] plays events to a set as a door would and keeps what happened, [`desk`] stands in for handlers that must not
 //! run, [`step`] is how events are written in files. On these stand [`test`] (tests beside hooks) and [`fire`] (one event,
-//! explained). [`starter`] is what a new folder begins with.
+//! explained). [`lint`] finds what is probably not meant. [`starter`] is what a new folder begins with.
 
 pub mod desk;
 pub mod fire;
+pub mod lint;
 pub mod stage;
 pub mod starter;
 pub mod step;
