@@ -100,8 +100,10 @@ pub(crate) fn shown(problem: &Problem, severity: Severity, texts: &mut Texts, co
     }
     let renderer = if colours { Renderer::styled() } else { Renderer::plain() };
     let shown = renderer.term_width(WIDTH).render(&[group]);
-    // the renderer fills the margin of an empty line with blanks
-    let mut text: String = shown.lines().map(|line| format!("{}\n", line.trim_end())).collect();
+    // the renderer marks a change of files, and the origin counts as one; it fills empty lines with blanks
+    let is_change = |line: &&str| anstream::adapter::strip_str(line).to_string().trim() == ":::";
+    let lines = shown.lines().filter(|line| !is_change(line));
+    let mut text: String = lines.map(|line| format!("{}\n", line.trim_end())).collect();
     text.push('\n');
     text
 }

@@ -62,8 +62,9 @@ fn matched(hook: &Hook, field: &str, names: &[String], notes: &mut Notes<'_>) {
         if agents.len() == 1 { "has" } else { "have" },
     );
     let help = format!(
-        "{} fits it in every agent; behind `hookgate gateway`, where only an agent's own names are known, name both",
-        quoted(&canonical)
+        "{} {} in every agent; behind `hookgate gateway`, where only an agent's own names are known, name both",
+        quoted(&canonical),
+        if canonical.len() == 1 { "fits it" } else { "fit them" },
     );
     notes.add(hook, field, message, &help);
 }
@@ -116,7 +117,7 @@ mod tests {
     #[test]
     fn own_names_in_matchers() {
         matcher("Bash", &["matcher: `Bash` is a name that Claude Code,"]);
-        matcher("^(Bash|Write)$", &["`exec`, `write_file` fits it"]);
+        matcher("^(Bash|Write)$", &["`exec`, `write_file` fit them"]);
         matcher("run_shell_command", &["`exec` fits it"]);
         for fine in ["exec", "exec|Bash", "write_file", "my_tool", "mcp__.*", "task", "Bash.*"] {
             matcher(fine, &[]);

@@ -34,7 +34,8 @@ fn fault(name: &str, folder: &Path, path: &OsStr) -> Option<(String, &'static st
         let file = folder.join(name);
         if !file.is_file() {
             let help = "a name with a slash is meant from the hook file's folder";
-            return Some((format!("there is no program `{name}`, that is {}", file.display()), help));
+            let place = folder.join(name.strip_prefix("./").unwrap_or(name));
+            return Some((format!("there is no program `{name}`, that is {}", place.display()), help));
         }
         let not_run = (format!("`{name}` may not be run"), "give it the right: `chmod +x`");
         return (!may_run(&file)).then_some(not_run);
