@@ -1,7 +1,7 @@
 //! `check`: findings for people, for programs and for code scanning; the warnings of docs/check.md.
 
 use crate::support::{Place, Ran};
-use hookgate_workbench::lint::RULES;
+use hookgate_workbench::lint::{AGENT_CANNOT, RULES};
 use serde_json::{Value, json};
 use std::path::PathBuf;
 
@@ -43,7 +43,7 @@ fn what_is_wrong_with_a_handler_has_a_place() {
         "[\n{\"id\":\"s\",\"event\":\"stop\",\"handler\":{\"type\":\"script\",\"file\":\"gone.js\"}}\n]",
     );
     let ran = place.run(&["check", "h"]);
-    assert!(ran.stdout.contains(" --> h/a.json:2:34\n"), "{}", ran.stdout);
+    assert!(ran.stdout.contains(" --> h/a.json:2:36\n"), "{}", ran.stdout);
     assert!(ran.stdout.contains("the script file `gone.js` cannot be read"), "{}", ran.stdout);
     assert_eq!(ran.code, Some(1));
 }
@@ -113,7 +113,8 @@ fn the_page_shows_each_rule_and_how_to_mend_it() {
     for (rule, blocks) in sections {
         let [mistake, better] = blocks.as_slice() else { panic!("{rule}: two examples") };
         let place = Place::new().with("bad/a.json", mistake).with("good/a.json", better);
-        let of = |folder: &str| place.run(&["check", "--json", "--agent", "claude-code", folder]);
+        let agent: &[&str] = if rule == AGENT_CANNOT { &["--agent", "claude-code"] } else { &[] };
+        let of = |folder: &str| place.run(&[&["check", "--json", folder], agent].concat());
         assert!(rules(&of("bad")).contains(&rule), "{rule}: {}", of("bad").stdout);
         assert_eq!(of("good").stdout.trim(), "[]", "{rule}");
     }
@@ -121,68 +122,7 @@ fn the_page_shows_each_rule_and_how_to_mend_it() {
 
 /// What SARIF 2.1.0 requires of the parts that are used here, and what GitHub requires beyond it.
 fn essential_schema() -> Value {
-    let text = json!({"type": "object", "required": ["text"], "properties": {"text": {"type": "string", "minLength": 1}}});
-    let number = json!({"type": "integer", "minimum": 1});
-    let level = json!({"enum": ["none", "note", "warning", "error"]});
-    json!({
-        "type": "object",
-        "required": ["version", "runs", "$schema"],
-        "properties": {
-            "version": {"const": "2.1.0"},
-            "$schema": {"type": "string", "pattern": "sarif-2\\.1\\.0"},
-            "runs": {"type": "array", "minItems": 1, "items": {
-                "type": "object",
-                "required": ["tool", "results"],
-                "additionalProperties": false,
-                "properties": {
-                    "columnKind": {"enum": ["utf16CodeUnits", "unicodeCodePoints"]},
-                    "tool": {"type": "object", "required": ["driver"], "properties": {"driver": {
-                        "type": "object",
-                        "required": ["name", "rules"],
-                        "properties": {
-                            "name": {"type": "string", "minLength": 1},
-                            "semanticVersion": {"type": "string", "pattern": "^\\d+\\.\\d+\\.\\d+"},
-                            "informationUri": {"type": "string", "pattern": "^https://"},
-                            "rules": {"type": "array", "uniqueItems": true, "items": {
-                                "type": "object",
-                                "required": ["id", "shortDescription", "help"],
-                                "properties": {
-                                    "id": {"type": "string", "minLength": 1},
-                                    "shortDescription": text, "help": text,
-                                    "helpUri": {"type": "string", "pattern": "^https://"},
-                                    "defaultConfiguration": {"type": "object", "properties": {"level": level}},
-                                },
-                            }},
-                        },
-                    }}},
-                    "results": {"type": "array", "maxItems": 25000, "items": {
-                        "type": "object",
-                        "required": ["ruleId", "ruleIndex", "level", "message", "locations", "partialFingerprints"],
-                        "additionalProperties": false,
-                        "properties": {
-                            "ruleId": {"type": "string"}, "ruleIndex": {"type": "integer", "minimum": 0},
-                            "level": level, "message": text,
-                            "partialFingerprints": {"type": "object", "additionalProperties": {"type": "string"}, "minProperties": 1},
-                            "locations": {"type": "array", "minItems": 1, "items": {
-                                "type": "object",
-                                "required": ["physicalLocation"],
-                                "properties": {"physicalLocation": {
-                                    "type": "object",
-                                    "required": ["artifactLocation", "region"],
-                                    "properties": {
-                                        "artifactLocation": {"type": "object", "required": ["uri"],
-                                            "properties": {"uri": {"type": "string", "pattern": "^[A-Za-z0-9._~:/%-]+$"}}},
-                                        "region": {"type": "object", "required": ["startLine"], "additionalProperties": false,
-                                            "properties": {"startLine": number, "startColumn": number, "endLine": number, "endColumn": number}},
-                                    },
-                                }},
-                            }},
-                        },
-                    }},
-                },
-            }},
-        },
-    })
+    serde_json::from_str(include_str!("sarif.schema.json")).unwrap()
 }
 
 #[test]

@@ -95,8 +95,8 @@ fn files_that_cannot_be_read_are_problems() {
     let ran = place.run(&["check", "h"]);
     assert_eq!(
         ran.stdout,
-        "error: cannot be read: no such file or directory\n --> h/link.json\n\n\
-         error: is UTF-16; hook files are UTF-8\n --> h/utf16.json\n\n\
+        "error: cannot be read: no such file or directory\n--> h/link.json\n\n\
+         error: is UTF-16; hook files are UTF-8\n--> h/utf16.json\n\n\
          1 good hook, 2 problems, no warnings\n"
     );
     assert_eq!(ran.code, Some(1));
