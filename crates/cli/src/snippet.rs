@@ -259,7 +259,7 @@ mod tests {
         let lines: Vec<&str> = shown.lines().collect();
         let (line, mark) = (lines[3], lines[4]);
         assert!(line.starts_with("1 | …") && line.ends_with('…') && line.chars().count() < 140, "{line}");
-        let cells = |text: &str, part: &str| text[..text.find(part).unwrap()].chars().count();
+        let cells = |text: &str, part: &str| text.split_once(part).unwrap().0.chars().count();
         assert_eq!(cells(line, "\"role\""), cells(mark, "^^^^^^"), "{shown}");
     }
 

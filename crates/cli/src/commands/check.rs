@@ -62,12 +62,27 @@ fn find(args: &CheckArgs) -> Result<Found, Failure> {
     problems.extend(test_files(args, &folders, set.is_some())?);
     for problem in problems.iter_mut().chain(&mut warnings).filter(|problem| problem.place.is_none()) {
         // who makes a handler, and who compares hooks, does not know how they are written
-        let field = problem.field.as_deref().unwrap_or_default();
+        let field = finer(problem);
         problem.place =
-            problem.hook.as_ref().and_then(|hook| written.place(&problem.file, hook.index, field));
+            problem.hook.as_ref().and_then(|hook| written.place(&problem.file, hook.index, &field));
     }
     warnings.sort_by(|one, other| (&one.file, one.place).cmp(&(&other.file, other.place)));
     Ok(Found { n_hooks, problems, warnings, texts })
+}
+
+/// The field that a problem is about. Who makes handlers names theirs in the words: `url_env: …`, `the script file …`.
+fn finer(problem: &Problem) -> String {
+    let field = problem.field.as_deref().unwrap_or_default();
+    if field != "handler" {
+        return field.to_owned();
+    }
+    let first = problem.message.split(':').next().unwrap_or_default();
+    let inner = match first {
+        words if words.starts_with("the script file") => "file",
+        words if words.starts_with("the script") => "source",
+        word => word,
+    };
+    format!("{field}.{inner}")
 }
 
 /// What is wrong with the test files of the folders. Whether the hooks that they name are there can only be told where

@@ -43,7 +43,7 @@ fn what_is_wrong_with_a_handler_has_a_place() {
         "[\n{\"id\":\"s\",\"event\":\"stop\",\"handler\":{\"type\":\"script\",\"file\":\"gone.js\"}}\n]",
     );
     let ran = place.run(&["check", "h"]);
-    assert!(ran.stdout.contains(" --> h/a.json:2:36\n"), "{}", ran.stdout);
+    assert!(ran.stdout.contains(" --> h/a.json:2:60\n"), "{}", ran.stdout);
     assert!(ran.stdout.contains("the script file `gone.js` cannot be read"), "{}", ran.stdout);
     assert_eq!(ran.code, Some(1));
 }

@@ -201,9 +201,10 @@ impl<'a> Fields<'a> {
         self.report.add(self.place_of(name), &self.field(name), message, help);
     }
 
-    /// Notes a fault `n` bytes into a field's text.
-    pub(crate) fn refuse_inside(&self, name: &str, n: usize, message: String, help: Option<String>) {
-        let at = self.report.places.inside(self.place_of(name), n);
+    /// Notes a fault `n` bytes into a field's text; none: of the text as a whole.
+    pub(crate) fn refuse_inside(&self, name: &str, n: Option<usize>, message: String, help: Option<String>) {
+        let at = self.place_of(name);
+        let at = n.map_or(at, |n| self.report.places.inside(at, n));
         self.report.add(at, &self.field(name), message, help);
     }
 

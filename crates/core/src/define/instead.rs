@@ -5,11 +5,21 @@ use crate::pattern::Pattern;
 /// The suggestion for a pattern that was refused at this byte: a file glob as a pattern, or a look-around written out.
 pub(super) fn of_pattern(source: &str, at: Option<usize>) -> Option<String> {
     if let Some(glob) = glob_meant(source) {
-        return Some(format!("this is a pattern, not a file glob; `{glob}` was probably meant"));
+        return Some(format!("this is a pattern, not a file glob; {} was probably meant", quoted(&glob)));
     }
     let (new, same) = without_look_around(source, at?)?;
     Pattern::parse(&new).ok()?;
-    Some(format!("`{new}` {same}"))
+    Some(format!("{} {same}", quoted(&new)))
+}
+
+/// A pattern in backticks, and how it is written in a file where that differs: each backslash is two in JSON.
+pub fn quoted(pattern: &str) -> String {
+    if pattern.contains(['\\', '"']) {
+        let json = serde_json::Value::from(pattern).to_string();
+        format!("`{pattern}` (in JSON: `{json}`)")
+    } else {
+        format!("`{pattern}`")
+    }
 }
 
 /// The pattern for a text that looks like a file glob, such as `*.rs` or `src/**`, to be found in a path. It has no
@@ -183,7 +193,7 @@ mod tests {
             let got = of_pattern(source, at);
             assert_eq!(
                 got.as_deref(),
-                want.map(|new| format!("`{new}` is found in the same texts")).as_deref(),
+                want.map(|new| format!("{} is found in the same texts", quoted(new))).as_deref(),
                 "{source}"
             );
         };
@@ -197,6 +207,12 @@ mod tests {
         for kept in ["a|b(?=c)", "a(?=b)c", "foo(?!bar)", "(?!.*x).*", "(a(?=b))c", "(a)\\1", "a(?=b"] {
             check(kept, None);
         }
+    }
+
+    #[test]
+    fn backslashes_are_shown_as_json_has_them() {
+        assert_eq!(quoted("a+"), "`a+`");
+        assert_eq!(quoted(r"\.rs"), r#"`\.rs` (in JSON: `"\\.rs"`)"#);
     }
 
     #[test]

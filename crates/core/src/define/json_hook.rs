@@ -101,7 +101,7 @@ pub(super) fn pattern<'a>(fields: &Fields<'a>, name: &'a str, warnings: &Report<
         Err(error) => {
             let help = instead::of_pattern(source, error.at).or(error.hint);
             let message = format!("not a usable pattern: {}", error.reason);
-            fields.refuse_inside(name, error.at.unwrap_or(0), message, help);
+            fields.refuse_inside(name, error.at, message, help);
             None
         }
     }

@@ -14,7 +14,7 @@ pub mod schema;
 
 pub use document::read_document;
 pub use fields::{Fields, Report, nearest};
-pub use instead::glob_meant;
+pub use instead::{glob_meant, quoted};
 pub use node::{Entry, Node, NodeValue};
 pub use problem::{HookRef, Place, Places, Problem};
 

@@ -257,7 +257,8 @@ mod tests {
         let root = Node::parse("f.json", text).unwrap();
         let check = |path: &str, want: &str| {
             let at = root.nearest_at(path).at;
-            assert!(text[at..].starts_with(want), "{path}: {}", &text[at..]);
+            let rest = text.split_at(at).1;
+            assert!(rest.starts_with(want), "{path}: {rest}");
         };
         check("", "{\"a\"");
         check("a.b[0]", "1,");

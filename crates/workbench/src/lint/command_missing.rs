@@ -4,7 +4,7 @@ use super::rule::{Notes, Rule};
 use hookgate_core::handler::{CommandStart, HandlerKind};
 use hookgate_core::hook::{Hook, Work};
 use std::ffi::OsStr;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 pub(super) const RULE: Rule =
     Rule { id: "command-missing", about: "a program that is not there or may not be run", look: Some(look) };
@@ -52,13 +52,13 @@ fn fault(name: &str, folder: &Path, path: &OsStr) -> Option<(String, &'static st
 }
 
 #[cfg(unix)]
-fn may_run(file: &PathBuf) -> bool {
+fn may_run(file: &Path) -> bool {
     use std::os::unix::fs::PermissionsExt;
     file.metadata().is_ok_and(|about| about.is_file() && about.permissions().mode() & 0o111 != 0)
 }
 
 #[cfg(not(unix))]
-fn may_run(file: &PathBuf) -> bool {
+fn may_run(file: &Path) -> bool {
     file.is_file()
 }
 

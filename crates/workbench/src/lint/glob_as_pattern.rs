@@ -3,7 +3,7 @@
 
 use super::condition_pattern::patterns;
 use super::rule::{Notes, Rule};
-use hookgate_core::define::glob_meant;
+use hookgate_core::define::{glob_meant, quoted};
 use hookgate_core::hook::{Hook, Listens};
 
 pub(super) const RULE: Rule =
@@ -19,7 +19,7 @@ fn look(hooks: &[&Hook], notes: &mut Notes<'_>) {
             && let Some(meant) = glob_meant(regex.source())
         {
             let message = format!("`{}` is a pattern, not a file glob", regex.source());
-            notes.add(hook, "regex", message, &format!("`{meant}` was probably meant"));
+            notes.add(hook, "regex", message, &format!("{} was probably meant", quoted(&meant)));
         }
         if let Some(matcher) = matcher
             && glob_meant(matcher.source()).is_some()
@@ -61,7 +61,10 @@ mod tests {
                 format!(r#"{{"event":"pre_tool_use",{fields},"handler":{{"type":"script","source":"x"}}}}"#);
             check(RULE.id, &text, want);
         };
-        gate(r#""regex":"src/*.rs""#, &[r"`src/[^/]*\.rs\b` was probably meant"]);
+        gate(
+            r#""regex":"src/*.rs""#,
+            &[r#"`src/[^/]*\.rs\b` (in JSON: `"src/[^/]*\\.rs\\b"`) was probably meant"#],
+        );
         gate(r#""matcher":"src/*.rs""#, &["matcher: `src/*.rs` names files"]);
         gate(r#""matcher":"mcp__*""#, &["`mcp__.*` was probably meant"]);
         gate(r#""if_expr":"toolInput.path.matches('*.rs')""#, &["`endsWith('.rs')` was probably meant"]);
