@@ -225,7 +225,7 @@ mod tests {
     fn marks_and_line_ends_of_other_systems() {
         check("\u{feff}{\"a\": 1}", 1, 7, "  |\n1 | {\"a\": 1}\n  |       ^\n");
         check("{\r\n\"a\": [\r\n]}", 2, 6, "  |\n2 | \"a\": [\n  |      ^\n");
-        check("{\t\"a\":\ttrue}", 1, 7, "  |\n1 | {    \"a\":    true}\n  |              ^^^^\n");
+        check("{\t\"a\":\ttrue}", 1, 8, "  |\n1 | {    \"a\":    true}\n  |              ^^^^\n");
         check("[\"日本\", xé]", 1, 8, "  |\n1 | [\"日本\", xé]\n  |          ^^\n");
     }
 
@@ -269,7 +269,7 @@ mod tests {
         let text = shown(&problem("no/such.json", place), Severity::Error, &mut Texts::default(), false);
         assert_eq!(
             text,
-            "error: unknown role\n --> no/such.json:3:1\n  |\n  = note: hook 2 (leak), field `roles[0]`\n  \
+            "error: unknown role\n--> no/such.json:3:1\n = note: hook 2 (leak), field `roles[0]`\n \
              = help: did you mean `user`?\n\n"
         );
     }
