@@ -49,7 +49,12 @@ impl Texts {
         let begin = *file.lines.get(place.line.checked_sub(1)?)?;
         let line = file.text.get(begin..)?.split('\n').next()?;
         let line = line.strip_suffix('\r').unwrap_or(line);
-        let at = line.char_indices().nth(place.column.saturating_sub(1)).map_or(line.len(), |(at, _)| at);
+        let n = place.column.saturating_sub(1);
+        let at = match line.get(..n) {
+            // a file may be one long line with a finding at every turn
+            Some(before) if before.is_ascii() => n,
+            _ => line.char_indices().nth(n).map_or(line.len(), |(at, _)| at),
+        };
         Some((line, at))
     }
 

@@ -3,6 +3,7 @@
 use super::{RULES, Written};
 use hookgate_core::define::{HookRef, Problem};
 use hookgate_core::hook::{Hook, Source};
+use std::collections::HashMap;
 
 /// The rule of warnings about one agent's means; whoever knows the agent notices them.
 pub const AGENT_CANNOT: &str = "agent-cannot";
@@ -39,7 +40,12 @@ pub fn warnings(hooks: &[Hook], written: &Written) -> Vec<Problem> {
             found.append(&mut notes.found);
         }
     }
-    found
+    let mut places = HashMap::new();
+    let placed = found.into_iter().map(|(problem, at)| {
+        let of_file = places.entry(problem.file.clone()).or_insert_with(|| written.places(&problem.file));
+        Problem { place: of_file.as_ref().zip(at).map(|(places, at)| places.of(at)), ..problem }
+    });
+    placed.collect()
 }
 
 /// Takes what a rule has to say.
@@ -47,21 +53,23 @@ pub(super) struct Notes<'a> {
     rule: &'static str,
     /// How the hooks are written.
     pub(super) written: &'a Written,
-    found: Vec<Problem>,
+    /// Each with its offset in its file.
+    found: Vec<(Problem, Option<usize>)>,
 }
 
 impl Notes<'_> {
     /// Notes something about a field, a path such as `handler.url`.
     pub(super) fn add(&mut self, hook: &Hook, field: &str, message: String, help: &str) {
         let about = HookRef { index: hook.index, label: Some(hook.name.to_string()) };
-        self.found.push(Problem {
-            place: self.written.place(&hook.file, about.index, field),
+        let at = self.written.offset(&hook.file, about.index, field);
+        let problem = Problem {
             hook: Some(about),
             field: Some(field.to_owned()),
             help: (!help.is_empty()).then(|| help.to_owned()),
             rule: Some(self.rule),
             ..Problem::of_file(&hook.file, message)
-        });
+        };
+        self.found.push((problem, at));
     }
 }
 

@@ -38,9 +38,17 @@ impl Written {
 
     /// The place of a field of the definition at `index`, or of what holds it.
     pub fn place(&self, file: &str, index: usize, field: &str) -> Option<Place> {
-        let sheet = self.sheets.get(file)?;
-        let node = sheet.definition(index)?.nearest_at(field);
-        Some(Places::new(&sheet.text).of(node.at))
+        Some(self.places(file)?.of(self.offset(file, index, field)?))
+    }
+
+    /// The same as an offset for [`places`](Written::places): where many are asked for, the lines are counted once.
+    pub(super) fn offset(&self, file: &str, index: usize, field: &str) -> Option<usize> {
+        Some(self.sheets.get(file)?.definition(index)?.nearest_at(field).at)
+    }
+
+    /// The places of a file.
+    pub(super) fn places(&self, file: &str) -> Option<Places<'_>> {
+        self.sheets.get(file).map(|sheet| Places::new(&sheet.text))
     }
 
     /// A field of a hook's definition, if it is written.
