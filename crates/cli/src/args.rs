@@ -52,8 +52,8 @@ pub(crate) enum Command {
     Demo,
     /// List the hooks of a folder
     List(FolderArgs),
-    /// Check the hook files of a folder
-    Check(FolderArgs),
+    /// Check the hook files of a folder, and warn of what is probably not meant
+    Check(CheckArgs),
     /// Begin a folder of rules with their tests
     Init(InitArgs),
     /// Run the tests beside hooks
@@ -117,7 +117,22 @@ pub(crate) struct FolderArgs {
     /// The configuration file [default: hookgate.toml here or in a folder above]
     #[arg(long, value_name = "FILE")]
     pub(crate) config: Option<PathBuf>,
-    /// Also warn of what this coding agent cannot do (check only)
+}
+
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Exit codes: 0 no problems, 1 problems (or warnings with --deny-warnings), 2 the folder cannot be read.
+Each warning with an example: docs/check.md.")]
+pub(crate) struct CheckArgs {
+    #[command(flatten)]
+    pub(crate) folder: FolderArgs,
+    /// Print SARIF 2.1.0, for code scanning
+    #[arg(long, conflicts_with = "json")]
+    pub(crate) sarif: bool,
+    /// Warnings count as problems
+    #[arg(long)]
+    pub(crate) deny_warnings: bool,
+    /// Also warn of what this coding agent cannot do
     #[arg(long, value_name = "NAME")]
     pub(crate) agent: Option<String>,
 }

@@ -16,6 +16,7 @@ mod trail;
 
 mod model;
 mod problems;
+mod snippet;
 mod sources;
 mod table;
 mod terminal;

@@ -134,15 +134,22 @@ impl Condition {
     /// Remarks about what may surprise at this point.
     pub fn notes(&self, point: Point) -> Vec<String> {
         let never = self.roots.iter().filter(|(_, member)| !may_have(point, member));
-        let mut notes: Vec<String> =
-            never.map(|(name, _)| format!("`{name}` is never there at `{point}`, so it is null")).collect();
-        notes.extend(advice::untested(self.program.expression()).into_iter().map(|path| {
-            format!(
-                "an event without `{path}` cannot answer this, and then the hook runs; \
-                 `has({path}) && …` leaves such events out"
-            )
-        }));
-        notes
+        never.map(|(name, _)| format!("`{name}` is never there at `{point}`, so it is null")).collect()
+    }
+
+    /// The members of the event's objects that it reads without asking for them with `has()`, such as `toolInput.path`.
+    pub fn untested(&self) -> Vec<String> {
+        advice::untested(self.program.expression())
+    }
+
+    /// The names that it compares the tool's name with.
+    pub fn compared_tool_names(&self) -> Vec<String> {
+        advice::compared_with(self.program.expression(), "toolName")
+    }
+
+    /// The patterns of its calls of `matches()`, as far as they are written out.
+    pub fn patterns(&self) -> Vec<String> {
+        advice::patterns(self.program.expression())
     }
 
     /// Answers it for one event.
@@ -344,18 +351,33 @@ mod tests {
     #[test]
     fn what_may_surprise_is_noted() {
         let check = |source: &str, want: &[&str]| {
-            let notes = Condition::parse(source).unwrap().notes(Point::PreToolUse);
+            let condition = Condition::parse(source).unwrap();
+            let mut notes = condition.notes(Point::PreToolUse);
+            notes.extend(condition.untested());
             assert_eq!(notes.len(), want.len(), "{source}: {notes:?}");
             for (note, want) in notes.iter().zip(want) {
                 assert!(note.contains(want), "{note}");
             }
         };
-        check("toolInput.path.startsWith('/etc')", &["`has(toolInput.path) && …`"]);
+        check("toolInput.path.startsWith('/etc')", &["toolInput.path"]);
         check("has(toolInput.path) && toolInput.path.startsWith('/etc')", &[]);
-        check("has(tool_input.a.b) && tool_input.a.b == 1", &["`tool_input.a`"]);
+        check("has(tool_input.a.b) && tool_input.a.b == 1", &["tool_input.a"]);
         check("toolName == 'exec' && size(tool_input) > 1", &[]);
         check("response.contains('x')", &["`response` is never there at `pre_tool_use`"]);
         check("toolInput.flags.exists(f, f == 'x')", &["toolInput.flags"]);
+    }
+
+    #[test]
+    fn what_it_compares_is_known() {
+        let check = |source: &str, names: &[&str], patterns: &[&str]| {
+            let condition = Condition::parse(source).unwrap();
+            assert_eq!(condition.compared_tool_names(), names, "{source}");
+            assert_eq!(condition.patterns(), patterns, "{source}");
+        };
+        check("tool_name == 'Bash' || 'Write' != toolName", &["Bash", "Write"], &[]);
+        check("toolName in ['a', 'b'] && nativeToolName == 'Bash'", &["a", "b"], &[]);
+        check("toolInput.path.matches('*.rs') || matches(tool_name, 'x')", &[], &["*.rs", "x"]);
+        check("toolInput.path == 'Bash'", &[], &[]);
     }
 
     #[test]

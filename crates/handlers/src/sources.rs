@@ -54,6 +54,11 @@ impl Sources {
         self.folders.iter().map(|folder| origin_of(folder.path())).collect()
     }
 
+    /// The folders' paths, in the order in which they are loaded.
+    pub fn folders(&self) -> impl Iterator<Item = &Path> {
+        self.folders.iter().map(HookFolder::path)
+    }
+
     /// Tells the recorder which hooks each folder has, if all could be read: a rule that is broken for a moment is not
     /// gone.
     pub fn tell_installed(&self, loaded: &Loaded, recorder: &dyn Recorder) {

@@ -1,91 +1,136 @@
-//! `hookgate check [DIR]`: everything that would keep `chat` from using the folder, and what is probably not meant.
+//! `hookgate check [DIR]`: everything that would keep a door from using the folder, and what is probably not meant.
 //!
-//! Exit code 0: fine (warnings are allowed), 1: problems, 2: the folder cannot be read.
+//! Exit code 0: fine (warnings are allowed, unless `--deny-warnings`), 1: problems, 2: the folder cannot be read.
 
-use crate::args::FolderArgs;
+mod agent;
+mod json;
+mod sarif;
+
+use crate::args::CheckArgs;
 use crate::exit::Exit;
 use crate::failure::Failure;
-use crate::{problems, sources, terminal};
-use hookgate_agents::agent::Agent;
-use hookgate_agents::event::{Can, Effect};
-use hookgate_agents::tools::Tool;
-use hookgate_core::define::{HookRef, Problem};
-use hookgate_core::hook::Hook;
-use hookgate_core::point::{Point, Stage};
-use hookgate_handlers::folder::OnInvalid;
-use serde::Serialize;
+use crate::snippet::{self, Severity, Texts};
+use crate::workbench::Bench;
+use crate::{sources, terminal};
+use hookgate_core::define::{Problem, read_document};
+use hookgate_handlers::folder::{self, OnInvalid};
+use hookgate_workbench::lint::{self, Written};
+use hookgate_workbench::test::file::{self, Names};
 use std::io::{self, Write};
+use std::path::PathBuf;
 
-/// One line of the JSON form.
-#[derive(Serialize)]
-struct Finding<'a> {
-    severity: &'static str,
-    #[serde(flatten)]
-    problem: &'a Problem,
+/// What was found.
+struct Found {
+    n_hooks: usize,
+    problems: Vec<Problem>,
+    warnings: Vec<Problem>,
+    texts: Texts,
 }
 
-pub(super) fn run(args: &FolderArgs) -> Result<Exit, Failure> {
-    let loaded = sources::of(args)?.load();
-    let n_hooks = loaded.hooks.len();
-    let mut warnings = loaded.warnings.clone();
-    if let Some(name) = &args.agent {
-        let agent = super::install::agent(name)?;
-        warnings.extend(loaded.hooks.iter().filter_map(|hook| beyond(agent, hook)));
-    }
-    // making the set finds what only all hooks together can have, such as patterns that are too many
-    let (_, problems) = loaded.into_set(OnInvalid::Refuse);
+pub(super) fn run(args: &CheckArgs) -> Result<Exit, Failure> {
+    let mut found = find(args)?;
     let mut stdout = io::stdout().lock();
-    if args.json {
-        writeln!(stdout, "{}", json(&problems, &warnings)?)?;
+    if args.folder.json {
+        writeln!(stdout, "{}", json::document(&found.problems, &found.warnings)?)?;
+    } else if args.sarif {
+        writeln!(stdout, "{}", sarif::document(&found.problems, &found.warnings, &mut found.texts)?)?;
     } else {
-        let mut text = problems::text(&problems);
-        text.push_str(&problems::warnings(&warnings));
-        text.push_str(&summary(n_hooks, problems.len(), warnings.len()));
-        stdout.write_all(terminal::printable(&text, terminal::is_terminal(&stdout)).as_bytes())?;
+        let colours = terminal::wants_colour(&stdout);
+        stdout.write_all(text(&mut found, colours).as_bytes())?;
     }
-    Ok(if problems.is_empty() { Exit::Done } else { Exit::Problems })
+    let is_fine = found.problems.is_empty() && (found.warnings.is_empty() || !args.deny_warnings);
+    Ok(if is_fine { Exit::Done } else { Exit::Problems })
 }
 
-/// What a hook wants and this agent cannot do.
-fn beyond(agent: &'static dyn Agent, hook: &Hook) -> Option<Problem> {
-    let (point, title) = (hook.listens.point(), agent.title());
-    let can = |effect| agent.can(point, effect);
-    // sub-agents are asked about when the tool that starts them is called, messages are told of with other events
-    let starts_by_tool = agent.tools().iter().any(|(_, tool)| *tool == Tool::Subagent);
-    let elsewhere = point == Point::Message || (point == Point::SubagentStart && starts_by_tool);
-    let changes = !hook.mutable_fields.is_empty();
-    let message = if elsewhere {
-        None
-    } else if can(Effect::Block) == Can::Never {
-        Some(format!("{title} never tells of {point}: the hook never runs there"))
-    } else if point.stage() == Stage::Gate && can(Effect::Block) == Can::No {
-        Some(format!("{title} cannot be stopped at {point}: a block of the hook has no effect there"))
-    } else if changes && can(Effect::ChangeInput) == Can::No {
-        Some(format!("{title} cannot take over a changed input at {point}: the hook blocks there instead"))
-    } else if changes && can(Effect::ChangeInput) == Can::Sometimes {
-        Some(format!(
-            "{title} takes over a changed input at some events of {point} only: elsewhere the hook blocks"
-        ))
-    } else if point == Point::PreResponse && can(Effect::ChangeText) == Can::No {
-        Some(format!("{title} cannot change an answer: what the hook adds is lost there"))
-    } else {
-        None
+fn find(args: &CheckArgs) -> Result<Found, Failure> {
+    let agent = args.agent.as_deref().map(super::install::agent).transpose()?;
+    let sources = sources::of(&args.folder)?;
+    let loaded = sources.load();
+    let mut texts = Texts::default();
+    let files = loaded.hooks.iter().map(|hook| hook.file.as_str());
+    let files: Vec<&str> = files.chain(loaded.problems.iter().map(|problem| problem.file.as_str())).collect();
+    let written = Written::of(files, |file| texts.of(file).map(str::to_owned));
+    let mut warnings = loaded.warnings.clone();
+    warnings.extend(lint::warnings(&loaded.hooks, &written));
+    if let Some(agent) = agent {
+        warnings.extend(loaded.hooks.iter().flat_map(|hook| agent::beyond(agent, hook)));
+    }
+    let n_hooks = loaded.hooks.len();
+    // making the set finds what only all hooks together can have, such as patterns that are too many
+    let (set, mut problems) = loaded.into_set(OnInvalid::Refuse);
+    let folders: Vec<PathBuf> = sources.folders().map(PathBuf::from).collect();
+    problems.extend(test_files(args, &folders, set.is_some())?);
+    for problem in problems.iter_mut().chain(&mut warnings).filter(|problem| problem.place.is_none()) {
+        // who makes a handler, and who compares hooks, does not know how they are written
+        let field = finer(problem);
+        problem.place =
+            problem.hook.as_ref().and_then(|hook| written.place(&problem.file, hook.index, &field));
+    }
+    warnings.sort_by(|one, other| (&one.file, one.place).cmp(&(&other.file, other.place)));
+    Ok(Found { n_hooks, problems, warnings, texts })
+}
+
+/// The field that a problem is about. Who makes handlers names theirs in the words: `url_env: …`, `the script file …`.
+fn finer(problem: &Problem) -> String {
+    let field = problem.field.as_deref().unwrap_or_default();
+    if field != "handler" {
+        return field.to_owned();
+    }
+    let first = problem.message.split(':').next().unwrap_or_default();
+    let inner = match first {
+        words if words.starts_with("the script file") => "file",
+        words if words.starts_with("the script") => "source",
+        word => word,
     };
-    message.map(|message| Problem {
-        hook: Some(HookRef { index: hook.index, label: Some(hook.name.to_string()) }),
-        ..Problem::of_file(&hook.file, message)
-    })
+    format!("{field}.{inner}")
 }
 
-fn json(problems: &[Problem], warnings: &[Problem]) -> Result<String, Failure> {
-    let error = problems.iter().map(|problem| Finding { severity: "error", problem });
-    let warning = warnings.iter().map(|problem| Finding { severity: "warning", problem });
-    let findings: Vec<Finding<'_>> = error.chain(warning).collect();
-    serde_json::to_string_pretty(&findings)
-        .map_err(|error| Failure::new(format!("the problems cannot be written: {error}")))
+/// What is wrong with the test files of the folders. Whether the hooks that they name are there can only be told where
+/// all hooks are good.
+fn test_files(args: &CheckArgs, folders: &[PathBuf], is_whole: bool) -> Result<Vec<Problem>, Failure> {
+    let mut paths = Vec::new();
+    for folder in folders {
+        let found = folder::test_files(folder).map_err(|error| {
+            Failure::new(format!("the folder {} cannot be read: {error}", folder.display()))
+        })?;
+        paths.extend(found);
+    }
+    let names = if paths.is_empty() || !is_whole {
+        None
+    } else {
+        // as `hookgate test` would load them
+        let bench = Bench::open(args.folder.dir.as_deref(), args.folder.config.as_deref());
+        bench.ok().map(|bench| Names::of(&bench.stage.set()))
+    };
+    let mut problems = Vec::new();
+    for path in paths {
+        let name = path.display().to_string();
+        match (folder::read_text(&path), &names) {
+            (Ok(text), Some(names)) => {
+                problems.extend(file::read(&name, &text, names).err().unwrap_or_default());
+            }
+            (Ok(text), None) => {
+                problems.extend(read_document(&name, &text, |_, _| Some(())).err().unwrap_or_default());
+            }
+            (Err(why), _) => problems.push(Problem::of_file(&name, why)),
+        }
+    }
+    Ok(problems)
 }
 
-/// `3 hooks can be read, 1 problem, no warnings`
+fn text(found: &mut Found, colours: bool) -> String {
+    let Found { n_hooks, problems, warnings, texts } = found;
+    let mut text = String::new();
+    for (severity, findings) in [(Severity::Error, &*problems), (Severity::Warning, &*warnings)] {
+        for finding in findings {
+            text.push_str(&snippet::shown(finding, severity, texts, colours));
+        }
+    }
+    text.push_str(&summary(*n_hooks, problems.len(), warnings.len()));
+    text
+}
+
+/// `3 good hooks, 1 problem, no warnings`
 fn summary(n_hooks: usize, n_problems: usize, n_warnings: usize) -> String {
     let count = |n: usize, what: &str| match n {
         0 => format!("no {what}s"),

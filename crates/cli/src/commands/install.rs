@@ -70,7 +70,6 @@ fn hooks_with_problems(args: &InstallArgs) -> String {
         dir: args.rules.hooks.clone(),
         json: false,
         config: args.rules.config.clone(),
-        agent: None,
     };
     match sources::of(&folder) {
         Ok(sources) => {

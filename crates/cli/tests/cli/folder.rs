@@ -53,9 +53,16 @@ fn check_shows_every_problem_with_its_line() {
         .with("h/c.json", "\u{0}\u{1}");
     let ran = place.run(&["check", "h"]);
     assert_eq!((ran.code, ran.stderr.as_str()), (Some(1), ""));
-    let expected = "h/a.json:4:13: hook 1 (leak), field `roles[0]`: unknown role `asistant`; \
-                    expected one of user, assistant, tool, reasoning (did you mean `assistant`?)\n  \
-                      4 |   \"roles\": [\"asistant\"]\n    |             ^\nh/c.json:1:1: ";
+    let expected = "error: unknown role `asistant`; expected one of user, assistant, tool, reasoning
+ --> h/a.json:4:13
+  |
+4 |   \"roles\": [\"asistant\"]
+  |             ^^^^^^^^^^
+  |
+  = note: hook 1 (leak), field `roles[0]`
+  = help: did you mean `assistant`?
+
+error: not valid JSON: ";
     assert!(ran.stdout.starts_with(expected), "{}", ran.stdout);
     assert!(ran.stdout.ends_with("1 good hook, 2 problems, no warnings\n"), "{}", ran.stdout);
     let findings: Value = serde_json::from_str(&place.run(&["check", "--json", "h"]).stdout).unwrap();
@@ -88,8 +95,8 @@ fn files_that_cannot_be_read_are_problems() {
     let ran = place.run(&["check", "h"]);
     assert_eq!(
         ran.stdout,
-        "h/link.json: cannot be read: no such file or directory\n\
-         h/utf16.json: is UTF-16; hook files are UTF-8\n\
+        "error: cannot be read: no such file or directory\n--> h/link.json\n\n\
+         error: is UTF-16; hook files are UTF-8\n--> h/utf16.json\n\n\
          1 good hook, 2 problems, no warnings\n"
     );
     assert_eq!(ran.code, Some(1));

@@ -9,6 +9,7 @@
 mod agents;
 mod ask;
 mod audit;
+mod check;
 mod config;
 mod folder;
 mod gateway;

@@ -26,6 +26,29 @@ impl<'a> Report<'a> {
 
     /// Notes a fault at a place: `at` in bytes, the field as a path.
     pub fn add(&self, at: usize, field: &str, message: String, help: Option<String>) {
+        self.note(None, at, field, message, help);
+    }
+
+    /// Notes what is allowed and probably not meant, under the lasting name of the rule that says so.
+    pub(crate) fn warn(
+        &self,
+        rule: &'static str,
+        at: usize,
+        field: &str,
+        message: String,
+        help: Option<String>,
+    ) {
+        self.note(Some(rule), at, field, message, help);
+    }
+
+    fn note(
+        &self,
+        rule: Option<&'static str>,
+        at: usize,
+        field: &str,
+        message: String,
+        help: Option<String>,
+    ) {
         self.problems.borrow_mut().push(Problem {
             file: self.file.to_owned(),
             place: Some(self.places.of(at)),
@@ -33,6 +56,7 @@ impl<'a> Report<'a> {
             field: (!field.is_empty()).then(|| field.to_owned()),
             message,
             help,
+            rule,
         });
     }
 
@@ -179,6 +203,13 @@ impl<'a> Fields<'a> {
     /// Notes a fault of a field's value.
     pub fn refuse(&self, name: &str, message: String, help: Option<String>) {
         self.report.add(self.place_of(name), &self.field(name), message, help);
+    }
+
+    /// Notes a fault `n` bytes into a field's text; none: of the text as a whole.
+    pub(crate) fn refuse_inside(&self, name: &str, n: Option<usize>, message: String, help: Option<String>) {
+        let at = self.place_of(name);
+        let at = n.map_or(at, |n| self.report.places.inside(at, n));
+        self.report.add(at, &self.field(name), message, help);
     }
 
     /// True if the object has this field; asking does not make it known.

@@ -12,11 +12,11 @@
 //! | `maxTriggers` | all | whole number, 0 means never |
 //! | `actions` | all | list; omitted or empty: one `log` with the default dump |
 
-use super::{Fields, Report, Written};
+use super::{Fields, Report, Written, instead};
 use crate::action::{Action, ActionKinds, Fits};
 use crate::event::ToolMoment;
 use crate::hook::{Hook, Listens, Reach, Source, Target, Work};
-use crate::pattern::Pattern;
+use crate::pattern::{CAN_BE_EMPTY, Pattern};
 use crate::word::{Word, WordSet};
 use std::sync::Arc;
 
@@ -95,15 +95,27 @@ pub(super) fn pattern<'a>(fields: &Fields<'a>, name: &'a str, warnings: &Report<
     let source = fields.text(name)?;
     match Pattern::parse(source) {
         Ok(pattern) => {
-            for note in pattern.notes() {
-                warnings.add(fields.place_of(name), name, note.clone(), None);
-            }
+            note(fields.place_of(name), name, &pattern, warnings);
             Some(pattern)
         }
         Err(error) => {
-            fields.refuse(name, format!("not a usable pattern: {}", error.reason), error.hint);
+            let help = instead::of_pattern(source, error.at).or(error.hint);
+            let message = format!("not a usable pattern: {}", error.reason);
+            fields.refuse_inside(name, error.at, message, help);
             None
         }
+    }
+}
+
+/// What the pattern's reader found odd. A matcher is held against whole names, and none is empty.
+fn note(at: usize, name: &str, pattern: &Pattern, warnings: &Report<'_>) {
+    for note in pattern.notes().iter().filter(|note| *note != CAN_BE_EMPTY) {
+        warnings.warn("pattern-reading", at, name, note.clone(), None);
+    }
+    if name != "matcher" && !pattern.source().is_empty() && pattern.can_match_empty() {
+        let message = "the pattern can match the empty text, so it is found in every text".to_owned();
+        let help = "let it need at least one character, such as `+` in the place of `*`; to see every event, leave it out";
+        warnings.warn("empty-match", at, name, message, Some(help.to_owned()));
     }
 }
 

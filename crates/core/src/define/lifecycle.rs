@@ -129,18 +129,14 @@ fn matcher(fields: &Fields<'_>, point: Option<Point>, warnings: &Report<'_>) -> 
         fields.refuse("matcher", format!("a matcher names tools, and `{point}` has none"), None);
     }
     if let Some(likely) = list_meant(pattern.source()) {
-        let note = format!(
-            "`{}` is one pattern and matches no tool; `{likely}` was probably meant",
-            pattern.source()
-        );
-        warnings.add(fields.place_of("matcher"), "matcher", note, None);
+        let note = format!("`{}` is one pattern and matches no tool", pattern.source());
+        let help = format!("`{likely}` was probably meant");
+        warnings.warn("matcher-list", fields.place_of("matcher"), "matcher", note, Some(help));
     }
-    if let Some(likely) = glob_meant(pattern.source()) {
-        let note = format!(
-            "`{}` is a pattern, not a file glob, and matches no such tool; `{likely}` was probably meant",
-            pattern.source()
-        );
-        warnings.add(fields.place_of("matcher"), "matcher", note, None);
+    if let Some(likely) = all_meant(pattern.source()) {
+        let note = format!("`{}` is a pattern, not a file glob, and matches no such tool", pattern.source());
+        let help = format!("`{likely}` was probably meant");
+        warnings.warn("glob-as-pattern", fields.place_of("matcher"), "matcher", note, Some(help));
     }
     Some(pattern)
 }
@@ -152,7 +148,7 @@ fn list_meant(source: &str) -> Option<String> {
 }
 
 /// `mcp__*` matches `mcp_`, `mcp__`, `mcp___`…, which nobody means.
-fn glob_meant(source: &str) -> Option<String> {
+fn all_meant(source: &str) -> Option<String> {
     let before = source.strip_suffix('*')?;
     let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '/' | ':');
     (before.is_empty() || before.chars().all(plain)).then(|| format!("{before}.*"))
@@ -162,15 +158,33 @@ fn condition(fields: &Fields<'_>, point: Option<Point>, warnings: &Report<'_>) -
     match Condition::parse(fields.text("if_expr").filter(|text| !text.is_empty())?) {
         Ok(condition) => {
             for note in point.map(|point| condition.notes(point)).unwrap_or_default() {
-                warnings.add(fields.place_of("if_expr"), "if_expr", note, None);
+                warnings.warn("never-there", fields.place_of("if_expr"), "if_expr", note, None);
             }
             Some(condition)
         }
         Err(why) => {
-            fields.refuse("if_expr", why, None);
+            let source = fields.text("if_expr").unwrap_or_default();
+            let (at, why) = place_in(source, why);
+            fields.refuse_inside("if_expr", at, why, None);
             None
         }
     }
+}
+
+/// Where in a condition its fault is, in bytes, as far as the words tell, and the words without that place.
+fn place_in(source: &str, why: String) -> (Option<usize>, String) {
+    if let Some(name) = why.strip_prefix("unknown ").and_then(|rest| rest.split('`').nth(1)) {
+        return (source.find(name), why);
+    }
+    let Some((before, rest)) = why.split_once("ERROR: <input>:1:") else { return (None, why) };
+    let Some((column, rest)) = rest.split_once(": ") else { return (None, why) };
+    let rest = rest.strip_prefix("Syntax error: ").unwrap_or(rest);
+    let n_chars = column.parse::<usize>().unwrap_or(1).saturating_sub(1);
+    let at = source.char_indices().nth(n_chars).map_or(source.len(), |(at, _)| at);
+    // the list of all that might follow is longer than it helps
+    let rest = rest.split(" expecting {").next().unwrap_or(rest);
+    let rest = if rest.ends_with("'<EOF>'") { "it ends too early" } else { rest };
+    (Some(at), format!("{before}{rest}"))
 }
 
 /// The fields that a built-in hook may change. In a user's file the key does not exist.
@@ -323,4 +337,31 @@ fn prompt(handler: &Fields<'_>) -> Option<HandlerKind> {
     let model = handler.text("model").map(str::to_owned);
     let max_per_turn = handler.count("max_per_turn");
     Some(HandlerKind::Prompt { prompt: prompt?, model, max_per_turn })
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::action::ActionKinds;
+    use crate::define;
+    use crate::hook::Source;
+
+    #[test]
+    fn a_condition_s_fault_has_its_place() {
+        let check = |condition: &str, column: usize, want: &str| {
+            let text = format!(
+                r#"{{"event":"stop","if_expr":"{condition}","handler":{{"type":"script","source":"x"}}}}"#
+            );
+            let read = define::read("a.json", &text, Source::User, &ActionKinds::standard());
+            let [problem] = read.problems.as_slice() else { panic!("{:?}", read.problems) };
+            // the condition begins at column 28
+            assert_eq!(problem.place.map(|place| place.column), Some(column + 27), "{problem}");
+            assert!(problem.message.contains(want), "{problem}");
+        };
+        check("depth ==", 9, "not a CEL expression: it ends too early");
+        check("depth == == 1", 10, "not a CEL expression: extraneous input");
+        check("depth == 1 && tool_nmae == 'x'", 15, "unknown name `tool_nmae`");
+        check("sessionId.startWith('x')", 11, "unknown function `startWith`");
+        // the text as a whole
+        check("'x'", 0, "is a value");
+    }
 }

@@ -6,6 +6,7 @@
 mod document;
 mod fields;
 pub mod format;
+mod instead;
 mod json_hook;
 mod lifecycle;
 mod node;
@@ -14,12 +15,12 @@ pub mod schema;
 
 pub use document::read_document;
 pub use fields::{Fields, Report, nearest};
+pub use instead::{glob_meant, quoted};
 pub use node::{Entry, Node, NodeValue};
-pub use problem::{HookRef, Place, Problem};
+pub use problem::{HookRef, Place, Places, Problem};
 
 use crate::action::ActionKinds;
 use crate::hook::{Hook, Source};
-use problem::Places;
 
 /// What one file gave: the good hooks in order, and every fault.
 #[derive(Debug, Default)]

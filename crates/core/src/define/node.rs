@@ -79,6 +79,25 @@ impl Node {
         }
     }
 
+    /// The node at a path such as `handler.argv[0]`, as far as the path leads.
+    pub fn nearest_at(&self, path: &str) -> &Node {
+        let mut node = self;
+        for step in path.split(['.', '[']).map(|step| step.trim_end_matches(']')) {
+            let next = match &node.value {
+                NodeValue::Object(entries) => {
+                    entries.iter().find(|entry| entry.key == step).map(|entry| &entry.node)
+                }
+                NodeValue::List(items) => step.parse().ok().and_then(|at: usize| items.get(at)),
+                _ => None,
+            };
+            match next {
+                Some(next) => node = next,
+                None => break,
+            }
+        }
+        node
+    }
+
     /// What it is, for error texts: `a number`, `the text "abc"`.
     pub fn describe(&self) -> String {
         match &self.value {
@@ -230,6 +249,22 @@ mod tests {
         check("[01]", &["not valid JSON"]);
         check("[\"\u{1}\"]", &["not valid JSON"]);
         check(r#"["\ud800"]"#, &["not valid JSON"]);
+    }
+
+    #[test]
+    fn paths_lead_as_far_as_they_can() {
+        let text = r#"{"a": {"b": [1, {"c": true}]}}"#;
+        let root = Node::parse("f.json", text).unwrap();
+        let check = |path: &str, want: &str| {
+            let at = root.nearest_at(path).at;
+            let rest = text.split_at(at).1;
+            assert!(rest.starts_with(want), "{path}: {rest}");
+        };
+        check("", "{\"a\"");
+        check("a.b[0]", "1,");
+        check("a.b[1].c", "true");
+        check("a.b[1].nope", "{\"c\"");
+        check("a.b[7]", "[1,");
     }
 
     #[test]

@@ -17,6 +17,9 @@ pub struct Problem {
     pub message: String,
     /// How to mend it, where that is known.
     pub help: Option<String>,
+    /// For what is allowed and probably not meant: the lasting name of the rule that noticed it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rule: Option<&'static str>,
 }
 
 /// A place in a text file.
@@ -47,6 +50,7 @@ impl Problem {
             field: None,
             message: message.into(),
             help: None,
+            rule: None,
         }
     }
 }
@@ -78,13 +82,15 @@ impl fmt::Display for Problem {
 }
 
 /// Turns byte offsets of one text into lines and columns.
-pub(crate) struct Places<'a> {
+#[derive(Debug)]
+pub struct Places<'a> {
     text: &'a str,
     line_starts: Vec<usize>,
 }
 
 impl<'a> Places<'a> {
-    pub(crate) fn new(text: &'a str) -> Self {
+    /// Those of a text without a byte order mark.
+    pub fn new(text: &'a str) -> Self {
         let mut line_starts = vec![0];
         line_starts.extend(
             text.bytes().enumerate().filter(|(_, b)| *b == b'\n').map(|(at, _)| at.saturating_add(1)),
@@ -93,11 +99,44 @@ impl<'a> Places<'a> {
     }
 
     /// The place of a byte offset; one behind the end is the end.
-    pub(crate) fn of(&self, offset: usize) -> Place {
+    pub fn of(&self, offset: usize) -> Place {
         let line = self.line_starts.partition_point(|start| *start <= offset).max(1);
         let start = self.line_starts.get(line.saturating_sub(1)).copied().unwrap_or(0);
         let before = self.text.get(start..offset.min(self.text.len())).unwrap_or_default();
         Place { line, column: before.chars().count().saturating_add(1) }
+    }
+
+    /// The byte offset in the text of what stands `n` bytes into the JSON text that begins at `at`: what is written with
+    /// a backslash is longer there than it is.
+    pub(crate) fn inside(&self, at: usize, n: usize) -> usize {
+        let mut rest = self.text.get(at..).and_then(|rest| rest.strip_prefix('"')).unwrap_or_default();
+        let begin = self.text.len().saturating_sub(rest.len());
+        let (mut taken, mut read) = (0usize, 0usize);
+        while read < n {
+            let Some(first) = rest.chars().next().filter(|c| *c != '"') else { break };
+            let (raw, value) = match (first, rest.as_bytes().get(1)) {
+                ('\\', Some(b'u')) => escaped(rest),
+                ('\\', Some(_)) => (2, 1),
+                _ => (first.len_utf8(), first.len_utf8()),
+            };
+            rest = rest.get(raw..).unwrap_or_default();
+            taken = taken.saturating_add(raw);
+            read = read.saturating_add(value);
+        }
+        begin.saturating_add(taken)
+    }
+}
+
+/// How many bytes `\u....` takes as it is written, and how many bytes it means; two of them may be one character.
+fn escaped(rest: &str) -> (usize, usize) {
+    let unit = |from: usize| {
+        let digits = rest.get(from..from.saturating_add(4))?;
+        u32::from_str_radix(digits, 16).ok()
+    };
+    match unit(2) {
+        Some(high) if (0xD800..0xDC00).contains(&high) => (12, 4),
+        Some(code) => (6, char::from_u32(code).map_or(3, char::len_utf8)),
+        None => (6, 1),
     }
 }
 
@@ -114,6 +153,20 @@ mod tests {
     }
 
     #[test]
+    fn places_inside_texts_count_what_is_written() {
+        let check = |text: &str, n: usize, want: &str| {
+            let at = Places::new(text).inside(1, n);
+            let rest = text.split_at(at).1;
+            assert!(rest.starts_with(want), "{text} {n}: {rest}");
+        };
+        check(r#"["abc"]"#, 0, "abc");
+        check(r#"["abc"]"#, 2, "c\"");
+        check(r#"["a\\s(?=x)"]"#, 3, "(?=");
+        check(r#"["\u00fc\ud83d\ude00é(?!"]"#, 8, "(?!");
+        check(r#"["abc"]"#, 99, "\"]");
+    }
+
+    #[test]
     fn reads_like_a_sentence() {
         let problem = Problem {
             file: "hooks/stop.json".into(),
@@ -122,6 +175,7 @@ mod tests {
             field: Some("roles[0]".into()),
             message: "unknown role `asistant`; expected one of user, assistant, tool, reasoning".into(),
             help: Some("did you mean `assistant`?".into()),
+            rule: None,
         };
         assert_eq!(
             problem.to_string(),

@@ -72,3 +72,43 @@ fn path(expr: &IdedExpr) -> Option<String> {
     };
     Some(format!("{before}.{}", select.field))
 }
+
+/// The texts that a member is compared with, by `==`, `!=` or `in [...]`.
+pub(super) fn compared_with(expr: &IdedExpr, member: &str) -> Vec<String> {
+    let mut found = Vec::new();
+    if let Expr::Call(call) = &expr.expr
+        && matches!(call.func_name.as_str(), "_==_" | "_!=_" | "@in")
+        && call.args.iter().any(|arg| is_member(arg, member))
+    {
+        let lists = call.args.iter().filter_map(|arg| match &arg.expr {
+            Expr::List(list) => Some(&list.elements),
+            _ => None,
+        });
+        found.extend(call.args.iter().chain(lists.flatten()).filter_map(text));
+    }
+    found.extend(children(expr).into_iter().flat_map(|child| compared_with(child, member)));
+    found
+}
+
+/// The patterns of `matches()`.
+pub(super) fn patterns(expr: &IdedExpr) -> Vec<String> {
+    let mut found = Vec::new();
+    if let Expr::Call(call) = &expr.expr
+        && call.func_name == "matches"
+    {
+        found.extend(call.args.last().and_then(text));
+    }
+    found.extend(children(expr).into_iter().flat_map(patterns));
+    found
+}
+
+fn is_member(expr: &IdedExpr, member: &str) -> bool {
+    matches!(&expr.expr, Expr::Ident(name) if ROOTS.iter().any(|(root, of)| root == name && *of == member))
+}
+
+fn text(expr: &IdedExpr) -> Option<String> {
+    match &expr.expr {
+        Expr::Literal(LiteralValue::String(text)) => Some(text.to_string()),
+        _ => None,
+    }
+}

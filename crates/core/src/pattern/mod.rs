@@ -25,6 +25,8 @@ mod track;
 #[cfg(test)]
 mod splits;
 
+pub(crate) use read::CAN_BE_EMPTY;
+
 pub use cursor::{Hit, StreamCursor, WINDOW};
 pub use error::PatternError;
 pub use hold::{HoldCursor, HoldSet};

@@ -128,7 +128,7 @@ impl Relay {
                         }
                     }
                 }
-                Ok(None) => break,
+                Ok(None) => return,
                 Err(too_large) => {
                     return self.fail(&format!("the upstream's stream cannot be read: {too_large}"));
                 }
@@ -138,11 +138,12 @@ impl Relay {
                 return;
             }
             self.work().await;
+            // at each event, so that it does not matter how many came at once
+            self.mind_the_limit();
             if self.source.is_none() {
                 return;
             }
         }
-        self.mind_the_limit();
     }
 
     /// Does what takes time, and writes what may go then.

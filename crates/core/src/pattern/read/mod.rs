@@ -11,5 +11,6 @@ mod reader;
 mod scan;
 mod size;
 
+pub(crate) use reader::CAN_BE_EMPTY;
 pub(super) use reader::{Reading, read};
 pub(super) use size::{SET_SIZE_LIMIT, check_size};

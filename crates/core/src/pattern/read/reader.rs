@@ -16,6 +16,9 @@ use super::size::can_be_empty;
 const NEST_LIMIT: usize = 200;
 const SOURCE_LIMIT: usize = 64 << 10;
 
+/// The note of a pattern that can match empty text.
+pub(crate) const CAN_BE_EMPTY: &str = "the pattern can match empty text";
+
 /// A pattern that was read.
 pub(crate) struct Reading {
     pub(crate) tree: Hir,
@@ -119,7 +122,7 @@ impl<'s> Reader<'s> {
         let tree = close(&mut self.inner);
         let empty = can_be_empty(&tree);
         if empty {
-            self.notes.push("the pattern can match empty text".to_owned());
+            self.notes.push(CAN_BE_EMPTY.to_owned());
         }
         let mut notes = Vec::new();
         for note in self.notes {
