@@ -122,7 +122,8 @@ fn no_door_takes_tests_for_hooks() {
     ]);
     assert_eq!((ran.code, ran.stdout.as_str()), (Some(0), "Hello\n"), "{}", ran.stderr);
     let place = Place::new().with("h/gate.json", GATE).with("h/a.test.json", "[{\"name\": 1");
-    has(&place.run(&["check", "h"]), 0, &["1 good hook, no problems"]);
+    // only who checks the folder reads it, and as what it is
+    has(&place.run(&["check", "h"]), 1, &["h/a.test.json:1:11", "1 good hook, 1 problem"]);
     assert_eq!(place.run(&["list", "h"]).stdout.lines().count(), 2);
     let call = place.pipe(
         br#"{"tool_name": "Bash", "tool_input": {"command": "ls"}, "session_id": "s"}"#,
