@@ -22,7 +22,7 @@ use hookgate_core::record::{Memory, Recorder};
 use hookgate_handlers::clock::TokioTimer;
 use hookgate_handlers::command::Commands;
 use hookgate_handlers::watchers::{self, Kept, Watchers};
-use hookgate_server::gateway::{Gateway, Identify, KeyHash, Options, Tenant, Tenants, Who};
+use hookgate_server::gateway::{Gateway, Happened, Identify, KeyHash, Options, Tenant, Tenants, Who};
 use hookgate_server::metrics::Metrics;
 use hookgate_server::traces::{Collector, Lost, Traces};
 use hooks::HookSets;
@@ -84,16 +84,7 @@ async fn serve(settings: Settings) -> Result<Exit, Failure> {
         on_hold_limit: settings.on_hold_limit,
         max_resends: settings.max_resends,
         limits: settings.limits,
-        observer: {
-            let (metrics, log, traces) = (Arc::clone(&metrics), log.clone(), traces.clone());
-            Arc::new(move |what| {
-                metrics.note(what);
-                log.note(what);
-                if let Some(traces) = &traces {
-                    traces.note(what);
-                }
-            })
-        },
+        observer: observer(&metrics, &log, traces.as_ref()),
         metrics: settings.open_metrics.then(|| text_of(&metrics)),
         degraded: hooks.degraded(),
     };
@@ -119,10 +110,8 @@ async fn serve(settings: Settings) -> Result<Exit, Failure> {
     };
     let served = gateway.serve(listen, stop, settings.drain).await;
     beside.abort_all();
-    if let Some(traces) = traces
-        && !traces.close(SETTLING).await
-    {
-        log.say("the last traces were not sent: the collector does not answer");
+    if let Some(traces) = traces {
+        send_the_last(&traces, &log).await;
     }
     gateway.end_sessions();
     settle(&pools, &log).await;
@@ -159,6 +148,28 @@ fn start_traces(
     };
     let traces = Traces::start(collector, Arc::new(on_lost));
     traces.map(|traces| Some(Arc::new(traces))).map_err(|error| Failure::new(with_causes(&error)))
+}
+
+/// Everything that happens is counted, logged and, where they are wanted, traced.
+fn observer(
+    metrics: &Arc<Metrics>,
+    log: &Log,
+    traces: Option<&Arc<Traces>>,
+) -> Arc<dyn Fn(&Happened<'_>) + Send + Sync> {
+    let (metrics, log, traces) = (Arc::clone(metrics), log.clone(), traces.cloned());
+    Arc::new(move |what| {
+        metrics.note(what);
+        log.note(what);
+        if let Some(traces) = &traces {
+            traces.note(what);
+        }
+    })
+}
+
+async fn send_the_last(traces: &Traces, log: &Log) {
+    if !traces.close(SETTLING).await {
+        log.say("the last traces were not sent: the collector does not answer");
+    }
 }
 
 /// Lets watching hooks run to their end.
