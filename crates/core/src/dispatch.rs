@@ -33,6 +33,13 @@ impl Dispatcher {
         self.set.store(Arc::new(set));
     }
 
+    /// A dispatcher of its own for the set that is current now: what is installed later changes nothing there. For what
+    /// is to be judged by one set from its beginning to its end.
+    #[must_use]
+    pub fn pinned(&self) -> Dispatcher {
+        Dispatcher { set: ArcSwap::new(self.current()) }
+    }
+
     /// Whether some hook of the current set listens at this point of the lifecycle. Where none does, a door need not
     /// even make the event.
     pub fn listens_at(&self, point: Point) -> bool {

@@ -4,6 +4,7 @@
 //! bounded length. One that cannot be answered is [`Fit::Unsure`]: it never excuses a hook.
 
 mod advice;
+mod plain;
 mod quick;
 mod seen;
 
@@ -16,7 +17,7 @@ use quick::Quick;
 use serde_json::Value;
 use std::collections::HashMap;
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 /// Longer texts overflow the parser's stack long before they mean anything.
 const LONGEST_SOURCE: usize = 1024;
@@ -76,8 +77,8 @@ pub struct Condition {
     source: String,
     /// The same where it is plain enough to be answered without the interpreter.
     quick: Option<Quick>,
-    program: Program,
-    environment: Arc<Env>,
+    /// Made when it is first needed where `quick` was read without it.
+    program: OnceLock<Result<Program, String>>,
     roots: Vec<(&'static str, &'static str)>,
 }
 
@@ -90,10 +91,11 @@ impl Condition {
         if deepest(source) > DEEPEST {
             return Err(format!("brackets nest deeper than {DEEPEST}"));
         }
-        let program = Program::compile(source).map_err(|error| {
-            let text = error.to_string();
-            format!("not a CEL expression: {}", text.lines().next().unwrap_or_default())
-        })?;
+        if let Some(plain) = plain::read(source) {
+            let (quick, roots) = (Some(plain.quick), plain.roots);
+            return Ok(Condition { source: source.to_owned(), quick, program: OnceLock::new(), roots });
+        }
+        let program = compile(source)?;
         if let Some(name) = advice::unknown_function(program.expression()) {
             let known = advice::FUNCTIONS;
             let near = nearest(name, &known).map(|near| format!(" ({near})")).unwrap_or_default();
@@ -120,8 +122,7 @@ impl Condition {
         Ok(Condition {
             source: source.to_owned(),
             quick: Quick::read(program.expression()),
-            program,
-            environment: Arc::new(Env::stdlib()),
+            program: Ok(program).into(),
             roots,
         })
     }
@@ -139,17 +140,25 @@ impl Condition {
 
     /// The members of the event's objects that it reads without asking for them with `has()`, such as `toolInput.path`.
     pub fn untested(&self) -> Vec<String> {
-        advice::untested(self.program.expression())
+        self.expression().map(advice::untested).unwrap_or_default()
     }
 
     /// The names that it compares the tool's name with.
     pub fn compared_tool_names(&self) -> Vec<String> {
-        advice::compared_with(self.program.expression(), "toolName")
+        self.expression().map(|expr| advice::compared_with(expr, "toolName")).unwrap_or_default()
     }
 
     /// The patterns of its calls of `matches()`, as far as they are written out.
     pub fn patterns(&self) -> Vec<String> {
-        advice::patterns(self.program.expression())
+        self.expression().map(advice::patterns).unwrap_or_default()
+    }
+
+    fn program(&self) -> Result<&Program, &str> {
+        self.program.get_or_init(|| compile(&self.source)).as_ref().map_err(String::as_str)
+    }
+
+    fn expression(&self) -> Option<&IdedExpr> {
+        self.program().ok().map(Program::expression)
     }
 
     /// Answers it for one event.
@@ -173,13 +182,30 @@ impl Condition {
         let Some(context) = &bound.context else {
             return Fit::Unsure("nothing is bound".into());
         };
-        match self.program.execute(context) {
+        let program = match self.program() {
+            Ok(program) => program,
+            Err(why) => return Fit::Unsure(why.to_owned()),
+        };
+        match program.execute(context) {
             Ok(Cel::Bool(true)) => Fit::Yes,
             Ok(Cel::Bool(false)) => Fit::No,
             Ok(_) => Fit::Unsure("the answer is not yes or no".into()),
             Err(error) => Fit::Unsure(error.to_string()),
         }
     }
+}
+
+fn compile(source: &str) -> Result<Program, String> {
+    Program::compile(source).map_err(|error| {
+        let text = error.to_string();
+        format!("not a CEL expression: {}", text.lines().next().unwrap_or_default())
+    })
+}
+
+/// The functions that conditions have, made once.
+fn environment() -> Arc<Env> {
+    static ENVIRONMENT: OnceLock<Arc<Env>> = OnceLock::new();
+    ENVIRONMENT.get_or_init(|| Arc::new(Env::stdlib())).clone()
 }
 
 /// The members of one event that conditions have asked for, in CEL's form. Good for one event as it is now.
@@ -193,8 +219,7 @@ pub(crate) struct Bound {
 
 impl Bound {
     fn bind(&mut self, condition: &Condition, facts: &Facts) -> Result<(), String> {
-        // all conditions have the same functions, so whose they are does not matter
-        let context = self.context.get_or_insert_with(|| Context::with_env(condition.environment.clone()));
+        let context = self.context.get_or_insert_with(|| Context::with_env(environment()));
         for (name, member) in &condition.roots {
             if !self.names.contains(name) {
                 self.names.push(name);

@@ -187,9 +187,21 @@ impl LifeEvent {
     }
 }
 
-/// The members that an event can have beside its head. Also the order in which they are shown.
-pub(crate) const INPUT_MEMBERS: [&str; 9] =
-    ["event", "toolName", "toolInput", "toolOutput", "rawInput", "role", "content", "response", "subagent"];
+/// Whether a member says what happened, rather than where and for whom.
+fn is_of_input(member: &str) -> bool {
+    matches!(
+        member,
+        "event"
+            | "toolName"
+            | "toolInput"
+            | "toolOutput"
+            | "rawInput"
+            | "role"
+            | "content"
+            | "response"
+            | "subagent"
+    )
+}
 
 /// Whether an event of this point can have the member.
 pub(crate) fn may_have(point: Point, member: &str) -> bool {
@@ -319,6 +331,12 @@ impl Facts {
     /// A member, by the name that hooks use.
     pub fn get(&self, name: &str) -> Option<&Value> {
         self.members.get(name)
+    }
+
+    /// The members that say what happened.
+    pub(crate) fn input(&self) -> impl Iterator<Item = (&str, &Value)> {
+        let members = self.members.iter().map(|(name, value)| (name.as_str(), value));
+        members.filter(|(name, _)| is_of_input(name))
     }
 
     /// The tool's name; empty at points that have no tool.

@@ -9,7 +9,7 @@ use crate::effect::{Effect, EffectKind, HookName};
 use crate::event::{Chunk, Message, ToolOutcome, ToolRun};
 use crate::facts::Head;
 use crate::hook::Hook;
-use crate::record::{Record, hex, open_text};
+use crate::record::{InputHash, Record, open_text};
 use crate::verdict::Decision;
 use crate::word::Word;
 use serde_json::{Map, Value, json};
@@ -54,7 +54,7 @@ impl Fired {
             event_id: head.event_id.clone(),
             event: self.event,
             tool_name: self.tool_name,
-            input_hash: hex(&digest(&self.input)),
+            input_hash: InputHash(digest(&self.input)),
             decision: self.decision,
             cause: None,
             // its actions only say what they want
@@ -118,7 +118,7 @@ impl Fired {
         Fired {
             hook: hook.key.clone(),
             label: hook.name.clone(),
-            version: hook.version.clone(),
+            version: hook.version.digits(),
             event,
             tool_name,
             input,

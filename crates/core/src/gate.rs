@@ -444,7 +444,7 @@ impl<'a> Chain<'a> {
         Record {
             hook: hook.key.clone(),
             label: hook.name.clone(),
-            hook_version: hook.version.clone(),
+            hook_version: hook.version.digits(),
             session_id: head.session_id.clone(),
             tenant_id: head.tenant_id.clone(),
             agent_id: head.agent_id.clone(),

@@ -1,7 +1,6 @@
 //! A checked definition. Both written formats end here; nothing is validated again later.
 
 use crate::action::Action;
-use crate::canonical;
 use crate::effect::HookName;
 use crate::event::{ChunkKind, Role, ToolMoment};
 use crate::filter::Filter;
@@ -9,9 +8,8 @@ use crate::handler::{Handler, HandlerSpec};
 use crate::pattern::Pattern;
 use crate::point::Point;
 use crate::scan::Scan;
+use crate::version::Version;
 use crate::word::{Word, WordSet, words};
-use serde_json::Value;
-use sha2::{Digest, Sha256};
 use std::sync::Arc;
 
 words! {
@@ -63,8 +61,8 @@ pub struct Hook {
     pub work: Work,
     /// Fields of the input that it may change; only a built-in hook has any.
     pub mutable_fields: Vec<String>,
-    /// A short hash of the definition, so that a record tells which wording of the rule ran.
-    pub version: Arc<str>,
+    /// Which wording of the rule it is.
+    pub version: Version,
     /// Which tier the text came from. Never read from a file: it follows from where the text was loaded.
     pub source: Source,
 }
@@ -225,15 +223,6 @@ pub struct HookListing {
 }
 
 impl Hook {
-    /// The version of a definition: twelve hex digits of the hash of its canonical text. Writing order and blanks do
-    /// not change it.
-    pub fn version_of(definition: &Value) -> Arc<str> {
-        let mut canonical = Vec::new();
-        canonical::write(definition, &mut canonical);
-        let digest = Sha256::digest(&canonical);
-        digest.iter().take(6).map(|byte| format!("{byte:02x}")).collect::<String>().into()
-    }
-
     /// The hook as a list shows it.
     pub fn listing(&self) -> HookListing {
         HookListing {

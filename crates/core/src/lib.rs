@@ -39,3 +39,5 @@ pub mod gate;
 mod guard;
 pub mod record;
 pub mod verdict;
+pub mod version;
+pub mod wish;

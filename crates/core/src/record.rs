@@ -3,13 +3,14 @@
 use crate::canonical;
 use crate::effect::HookName;
 use crate::explain::FilterTrace;
-use crate::facts::{Facts, Head, INPUT_MEMBERS};
+use crate::facts::{Facts, Head};
 use crate::firings::Fired;
 use crate::future::BoxFuture;
 use crate::verdict::{Cause, Decision};
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 use std::collections::{HashSet, VecDeque};
+use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -37,8 +38,8 @@ pub struct Record {
     pub event: &'static str,
     /// The tool, at points that have one.
     pub tool_name: Option<String>,
-    /// The recorder's digest of the canonical JSON of the input as the hook saw it, in lower-case hex.
-    pub input_hash: String,
+    /// The recorder's digest of the canonical JSON of the input as the hook saw it.
+    pub input_hash: InputHash,
     /// How it ended.
     pub decision: Decision,
     /// What lies behind a decision that is not the hook's own.
@@ -58,6 +59,10 @@ pub struct Record {
     /// The trace that the event is part of.
     pub trace_id: Option<String>,
 }
+
+/// What stands for an input in a record. Shown in lower-case hex.
+#[derive(Clone, Copy, Default, PartialEq, Eq, Hash)]
+pub struct InputHash(pub [u8; 32]);
 
 /// Keeps records. A gate waits for it: when the future is done, the record is as safe as the store promises.
 pub trait Recorder: Send + Sync + std::fmt::Debug {
@@ -104,37 +109,36 @@ pub trait Recorder: Send + Sync + std::fmt::Debug {
 #[error("{0}")]
 pub struct RecordError(pub String);
 
-/// `input_hash` of an event without a key: SHA-256, in lower-case hex.
-pub fn input_hash(facts: &Facts) -> String {
+/// `input_hash` of an event without a key: SHA-256.
+pub fn input_hash(facts: &Facts) -> InputHash {
     hash_with(facts, |canonical| Sha256::digest(canonical).into())
 }
 
-/// `input_hash` of an event with a digest of the recorder's choice, in lower-case hex.
-pub fn hash_with(facts: &Facts, digest: impl FnOnce(&[u8]) -> [u8; 32]) -> String {
+/// `input_hash` of an event with a digest of the recorder's choice.
+pub fn hash_with(facts: &Facts, digest: impl FnOnce(&[u8]) -> [u8; 32]) -> InputHash {
     let mut canonical = Vec::with_capacity(256);
-    let members = INPUT_MEMBERS.iter().filter_map(|name| Some((*name, facts.get(name)?)));
-    canonical::write_object(members, &mut canonical);
-    hex(&digest(&canonical))
+    canonical::write_object(facts.input(), &mut canonical);
+    InputHash(digest(&canonical))
 }
 
-/// Lower-case hex digits.
-pub(crate) fn hex(digest: &[u8; 32]) -> String {
-    let digit = |half: u8| half.saturating_add(if half < 10 { b'0' } else { b'a' - 10 });
-    let mut digits = [0; 64];
-    for (pair, byte) in digits.chunks_exact_mut(2).zip(digest) {
-        if let [high, low] = pair {
-            (*high, *low) = (digit(byte >> 4), digit(byte & 15));
-        }
+impl fmt::Display for InputHash {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
     }
-    str::from_utf8(&digits).unwrap_or_default().to_owned()
+}
+
+impl fmt::Debug for InputHash {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
 }
 
 /// A hook's error as it may stand in the open: what it repeats of the event's input goes out first, whole texts of
 /// it as they are and as JSON writes them, then as [`open_text`].
 pub fn open_error(error: &str, facts: &Facts) -> String {
     let mut texts = Vec::new();
-    for name in INPUT_MEMBERS.iter().filter(|name| !matches!(**name, "event" | "toolName")) {
-        collect_texts(facts.get(name), error.len(), &mut texts);
+    for (_, value) in facts.input().filter(|(name, _)| !matches!(*name, "event" | "toolName")) {
+        collect_texts(Some(value), error.len(), &mut texts);
     }
     // the longest first, so that a text that holds another goes out whole
     texts.sort_by_key(|text| std::cmp::Reverse(text.len()));

@@ -283,6 +283,12 @@ impl HookSet {
         due
     }
 
+    /// The hooks that an event of this point concerns by scope and matcher, in run order. `tool` is the tool's name, empty
+    /// where there is none.
+    pub fn hooks_at(&self, point: Point, tool: &str, head: &Head) -> impl Iterator<Item = &Hook> {
+        self.at_point(point, tool, head).into_iter().filter_map(|slot| self.hook(slot))
+    }
+
     /// Whether some hook listens at this point of the lifecycle.
     pub fn listens_at(&self, point: Point) -> bool {
         let index = self.points.get(point as usize);

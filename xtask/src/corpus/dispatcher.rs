@@ -309,7 +309,7 @@ fn row(want: &Value, got: &Record) -> Result<(), String> {
         let fine = match key.as_str() {
             "hook" => *value == *got.hook,
             "decision" => *value == got.decision.as_str(),
-            "input_hash" => *value == got.input_hash,
+            "input_hash" => *value == got.input_hash.to_string(),
             "error_max_chars" => error.chars().count() as u64 <= value.as_u64().unwrap_or(0),
             "error_excludes" => excludes(value, error),
             "row_excludes" => excludes(value, &whole),

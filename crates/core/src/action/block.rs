@@ -10,6 +10,7 @@ use crate::define::Fields;
 use crate::dispatch::Firing;
 use crate::effect::{Effect, EffectKind};
 use crate::template::Template;
+use crate::wish::Wish;
 
 const DEFAULT: &str = "{{name}} may not run like this";
 
@@ -27,5 +28,9 @@ pub(super) fn read(fields: &Fields<'_>) -> Option<Box<dyn Action>> {
 impl Action for Block {
     fn run(&self, firing: &Firing<'_>, effects: &mut Vec<Effect>) {
         effects.push(firing.effect(EffectKind::Block { reason: self.reason.render(firing) }));
+    }
+
+    fn wish(&self) -> Option<Wish> {
+        Some(Wish::Block)
     }
 }

@@ -9,6 +9,7 @@ use super::Action;
 use crate::define::Fields;
 use crate::dispatch::Firing;
 use crate::effect::{Effect, EffectKind};
+use crate::wish::Wish;
 
 #[derive(Debug)]
 struct Interrupt {
@@ -27,5 +28,9 @@ impl Action for Interrupt {
 
     fn holds(&self) -> bool {
         true
+    }
+
+    fn wish(&self) -> Option<Wish> {
+        Some(if self.resend { Wish::Retry } else { Wish::Interrupt })
     }
 }

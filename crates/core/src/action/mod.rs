@@ -17,6 +17,7 @@ pub use text::ActionText;
 use crate::define::Fields;
 use crate::dispatch::Firing;
 use crate::effect::Effect;
+use crate::wish::Wish;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
@@ -30,6 +31,12 @@ pub trait Action: Send + Sync + fmt::Debug {
     /// match.
     fn holds(&self) -> bool {
         false
+    }
+
+    /// What it wishes of the door, for whoever compares hooks with what a door can do; none: nothing, or nothing that
+    /// has a word here.
+    fn wish(&self) -> Option<Wish> {
+        None
     }
 }
 

@@ -10,6 +10,7 @@ use crate::define::Fields;
 use crate::dispatch::Firing;
 use crate::effect::{Effect, EffectKind};
 use crate::event::Role;
+use crate::wish::Wish;
 
 #[derive(Debug)]
 struct QueueMessage {
@@ -26,5 +27,9 @@ impl Action for QueueMessage {
     fn run(&self, firing: &Firing<'_>, effects: &mut Vec<Effect>) {
         let content = self.text.render(firing);
         effects.push(firing.effect(EffectKind::Queue { role: self.role, content }));
+    }
+
+    fn wish(&self) -> Option<Wish> {
+        Some(Wish::Queue)
     }
 }

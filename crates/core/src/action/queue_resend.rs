@@ -4,6 +4,7 @@ use super::Action;
 use crate::define::Fields;
 use crate::dispatch::Firing;
 use crate::effect::{Effect, EffectKind};
+use crate::wish::Wish;
 
 #[derive(Debug)]
 struct QueueResend;
@@ -15,5 +16,9 @@ pub(super) fn read(_fields: &Fields<'_>) -> Option<Box<dyn Action>> {
 impl Action for QueueResend {
     fn run(&self, firing: &Firing<'_>, effects: &mut Vec<Effect>) {
         effects.push(firing.effect(EffectKind::Resend));
+    }
+
+    fn wish(&self) -> Option<Wish> {
+        Some(Wish::Resend)
     }
 }

@@ -10,6 +10,7 @@ use crate::define::Fields;
 use crate::dispatch::Firing;
 use crate::effect::{Effect, EffectKind};
 use crate::template::Template;
+use crate::wish::Wish;
 
 /// What stands there when the hook does not say.
 pub(crate) const REDACTED: &str = "[redacted]";
@@ -30,5 +31,9 @@ impl Action for Redact {
 
     fn holds(&self) -> bool {
         true
+    }
+
+    fn wish(&self) -> Option<Wish> {
+        Some(Wish::Redact)
     }
 }

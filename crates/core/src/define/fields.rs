@@ -75,6 +75,15 @@ pub struct Fields<'a> {
     path: String,
     entries: &'a [Entry],
     known: RefCell<Vec<&'a str>>,
+    /// Required fields that are not there: told at the end, when it is known which fields have another meaning.
+    missing: RefCell<Vec<Missing>>,
+}
+
+/// A required field that is not there.
+struct Missing {
+    /// Its names, any of which would do.
+    names: Vec<String>,
+    expected: String,
 }
 
 impl<'a> Fields<'a> {
@@ -82,9 +91,14 @@ impl<'a> Fields<'a> {
     /// object is a fault.
     pub fn of(report: &'a Report<'a>, node: &'a Node, path: String) -> Option<Fields<'a>> {
         match &node.value {
-            NodeValue::Object(entries) => {
-                Some(Fields { report, at: node.at, path, entries, known: RefCell::default() })
-            }
+            NodeValue::Object(entries) => Some(Fields {
+                report,
+                at: node.at,
+                path,
+                entries,
+                known: RefCell::default(),
+                missing: RefCell::default(),
+            }),
             _ => {
                 let message = format!("expected an object, found {}", node.describe());
                 report.add(node.at, &path, message, None);
@@ -195,9 +209,21 @@ impl<'a> Fields<'a> {
         Fields::of(self.report, node, format!("{}[{index}]", self.field(name)))
     }
 
-    /// Notes that a required field is missing.
+    /// Notes that a required field is missing. A field that nobody knows and that is nearly it is told as one fault
+    /// together with it.
     pub fn missing(&self, name: &str, expected: &str) {
-        self.report.add(self.at, &self.field(name), format!("missing; expected {expected}"), None);
+        self.missing_any(&[name], expected);
+    }
+
+    /// The same of several fields, one of which is required.
+    pub fn missing_any(&self, names: &[&str], expected: &str) {
+        let names = names.iter().map(|name| (*name).to_owned()).collect();
+        self.missing.borrow_mut().push(Missing { names, expected: expected.to_owned() });
+    }
+
+    /// Whether there is no such field, and one that is nearly it.
+    pub fn nearly_has(&self, name: &str) -> bool {
+        !self.has(name) && self.entries.iter().any(|entry| nearest(&entry.key, &[name]).is_some())
     }
 
     /// Notes a fault of a field's value.
@@ -235,13 +261,16 @@ impl<'a> Fields<'a> {
             path: self.path.clone(),
             entries: &[],
             known: RefCell::default(),
+            missing: RefCell::default(),
         }
     }
 
     /// Reports every field that was not asked for.
     pub fn finish(self) {
+        let mistyped = self.tell_missing();
         let known = self.known.borrow();
-        for entry in self.entries.iter().filter(|entry| !known.contains(&entry.key.as_str())) {
+        let unknown = self.entries.iter().filter(|entry| !known.contains(&entry.key.as_str()));
+        for entry in unknown.filter(|entry| !mistyped.contains(&entry.at)) {
             let allowed = known.join(", ");
             let message = format!("unknown field `{}`; expected one of {allowed}", shorten(&entry.key));
             self.report.add(
@@ -251,6 +280,40 @@ impl<'a> Fields<'a> {
                 nearest(&entry.key, &known),
             );
         }
+    }
+
+    /// Tells which required fields are missing. Gives the places of those that are there under nearly their name.
+    fn tell_missing(&self) -> Vec<usize> {
+        let mut mistyped = Vec::new();
+        let known = self.known.borrow();
+        for Missing { names, expected } in self.missing.take() {
+            let name = names.first().map(String::as_str).unwrap_or_default();
+            let names: Vec<&str> = names.iter().map(String::as_str).collect();
+            let free = |entry: &&Entry| !known.contains(&entry.key.as_str()) && !mistyped.contains(&entry.at);
+            let meant = self
+                .entries
+                .iter()
+                .filter(free)
+                .find_map(|entry| Some((entry, nearest(&entry.key, &names)?)));
+            match meant {
+                Some((entry, help)) => {
+                    let key = shorten(&entry.key);
+                    let message =
+                        format!("unknown field `{key}`, and `{name}` is missing; expected {expected}");
+                    self.report.add(entry.at, &self.field(&key), message, Some(help));
+                    mistyped.push(entry.at);
+                }
+                None => {
+                    self.report.add(
+                        self.at,
+                        &self.field(name),
+                        format!("missing; expected {expected}"),
+                        None,
+                    );
+                }
+            }
+        }
+        mistyped
     }
 
     fn word_at<W: Word>(&self, node: &Node, path: &str) -> Option<W> {
@@ -280,6 +343,13 @@ impl<'a> Fields<'a> {
     }
 }
 
+/// Where the reading ended early, what is missing is still told.
+impl Drop for Fields<'_> {
+    fn drop(&mut self) {
+        self.tell_missing();
+    }
+}
+
 /// "did you mean …?" for a word that is nearly one of these.
 pub fn nearest(word: &str, names: &[&str]) -> Option<String> {
     if word.len() > 64 {
@@ -297,6 +367,64 @@ pub fn nearest(word: &str, names: &[&str]) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::nearest;
+    use crate::action::ActionKinds;
+    use crate::define::read;
+    use crate::hook::Source;
+
+    /// What is said of a hook: `field: message (help)`, as one line each.
+    #[track_caller]
+    fn check(hook: &str, want: &[&str]) {
+        let problems = read("h.json", hook, Source::User, &ActionKinds::standard()).problems;
+        let got: Vec<String> = problems
+            .iter()
+            .map(|problem| {
+                let field = problem.field.as_deref().unwrap_or_default();
+                format!("{field}: {} ({})", problem.message, problem.help.as_deref().unwrap_or_default())
+            })
+            .collect();
+        assert_eq!(got.len(), want.len(), "{hook}: {got:#?}");
+        for (got, want) in got.iter().zip(want) {
+            let (field, help) = want.split_once(' ').unwrap();
+            assert!(got.starts_with(&format!("{field}: unknown field `")), "{got}");
+            assert!(got.contains(" is missing; expected ") && got.ends_with(&format!("({help})")), "{got}");
+        }
+    }
+
+    #[test]
+    fn a_mistyped_required_field_is_one_fault() {
+        check(r#"{"targt":"chat"}"#, &["targt did you mean `target`?"]);
+        check(r#"{"target":"chat","actions":[{"tpye":"log"}]}"#, &["actions[0].tpye did you mean `type`?"]);
+        let handler = |handler: &str, want: &str| {
+            check(&format!(r#"{{"event":"stop","handler":{handler}}}"#), &[want]);
+        };
+        handler(r#"{"typ":"script","source":"x"}"#, "handler.typ did you mean `type`?");
+        handler(r#"{"type":"script","sorce":"x"}"#, "handler.sorce did you mean `source`?");
+        handler(r#"{"type":"script","fil":"x.js"}"#, "handler.fil did you mean `file`?");
+        handler(r#"{"type":"command","shel":"x"}"#, "handler.shel did you mean `shell`?");
+        handler(r#"{"type":"command","arvg":["x"]}"#, "handler.arvg did you mean `argv`?");
+        handler(r#"{"type":"http","ulr":"https://h"}"#, "handler.ulr did you mean `url`?");
+        handler(r#"{"type":"prompt","promt":"x"}"#, "handler.promt did you mean `prompt`?");
+        let script = r#"{"type":"script","source":"x"}"#;
+        check(&format!(r#"{{"event":"stop","handlr":{script}}}"#), &["handlr did you mean `handler`?"]);
+        check(&format!(r#"{{"evnt":"stop","handler":{script}}}"#), &["evnt did you mean `event`?"]);
+        let tenant = format!(r#"{{"event":"stop","handler":{script},"scope":"tenant","tennant":"acme"}}"#);
+        check(&tenant, &["tennant did you mean `tenant`?"]);
+    }
+
+    #[test]
+    fn a_field_with_a_meaning_of_its_own_stands_for_no_other() {
+        let said = |hook: &str| -> Vec<String> {
+            let problems = read("h.json", hook, Source::User, &ActionKinds::standard()).problems;
+            problems.into_iter().map(|problem| problem.message).collect()
+        };
+        let got = said(r#"{"event":"stop","handler":{"type":"script","memory_mb":1}}"#);
+        assert_eq!(got, ["missing; expected `source` or `file`"]);
+        // each typo stands for one field
+        let got = said(r#"{"event":"stop","handler":{"type":"script","sorce":"x","sourc":"y"}}"#);
+        assert_eq!(got.len(), 2, "{got:?}");
+        assert!(got[0].contains("`sorce`, and `source` is missing"), "{got:?}");
+        assert!(got[1].starts_with("unknown field `sourc`; expected one of "), "{got:?}");
+    }
 
     #[test]
     fn guesses_only_what_is_near() {

@@ -18,7 +18,6 @@ use crate::event::ToolMoment;
 use crate::hook::{Hook, Listens, Reach, Source, Target, Work};
 use crate::pattern::{CAN_BE_EMPTY, Pattern};
 use crate::word::{Word, WordSet};
-use std::sync::Arc;
 
 /// Lowers one definition. `None`: a fault was noted; `Some(None)`: it is fine and switched off.
 pub(super) fn read(
@@ -72,14 +71,21 @@ pub(super) fn read(
         reach: Reach::Global,
         work: Work::Actions(actions),
         mutable_fields: Vec::new(),
-        // known when the whole definition is read
-        version: Arc::default(),
+        version: written.version.clone(),
         source: written.source,
     };
     Some(enabled.then_some(hook))
 }
 
 fn target(fields: &Fields<'_>) -> Option<Target> {
+    if fields.has("handler") && fields.nearly_has("event") {
+        fields.missing("event", "a point of the lifecycle, beside `handler`");
+        return None;
+    }
+    if fields.has("event") && fields.nearly_has("handler") {
+        fields.missing("handler", "what runs at the event");
+        return None;
+    }
     if !fields.has("target") {
         let expected = format!(
             "one of {} (JSON hook), or `event` together with `handler` (lifecycle hook)",

@@ -28,7 +28,6 @@ use crate::pattern::Pattern;
 use crate::point::Point;
 use crate::word::Word;
 use std::collections::BTreeMap;
-use std::sync::Arc;
 use std::time::Duration;
 
 const DEFAULT_TIMEOUT_MS: u64 = 5_000;
@@ -75,8 +74,7 @@ pub(super) fn read(fields: Fields<'_>, written: &Written<'_>, warnings: &Report<
             run: None,
         },
         mutable_fields,
-        // known when the whole definition is read
-        version: Arc::default(),
+        version: written.version.clone(),
         source: written.source,
     };
     Some(enabled.then_some(hook))
@@ -265,7 +263,7 @@ fn script(handler: &Fields<'_>) -> Option<HandlerKind> {
         (Some(source), None) => Some(ScriptText::Inline(source.to_owned())),
         (None, Some(file)) => Some(ScriptText::File(file.to_owned())),
         (None, None) => {
-            handler.missing("source", "`source` or `file`");
+            handler.missing_any(&["source", "file"], "`source` or `file`");
             None
         }
         (Some(_), Some(_)) => {
@@ -288,7 +286,7 @@ fn command(handler: &Fields<'_>) -> Option<HandlerKind> {
         }
         (None, None) => {
             handler.node("argv");
-            handler.missing("argv", "`argv` or `shell`");
+            handler.missing_any(&["argv", "shell"], "`argv` or `shell`");
             None
         }
         (Some(_), Some(_)) => {
@@ -306,7 +304,8 @@ fn http(handler: &Fields<'_>) -> Option<HandlerKind> {
         (Some(url), None) => Some(HttpUrl::Written(url.to_owned())),
         (None, Some(name)) => Some(HttpUrl::Env(name.to_owned())),
         (None, None) => {
-            handler.missing("url", "the endpoint's address, or `url_env`, a variable that holds it");
+            let expected = "the endpoint's address, or `url_env`, a variable that holds it";
+            handler.missing_any(&["url", "url_env"], expected);
             None
         }
         (Some(_), Some(_)) => {

@@ -21,6 +21,8 @@ pub use problem::{HookRef, Place, Places, Problem};
 
 use crate::action::ActionKinds;
 use crate::hook::{Hook, Source};
+use crate::version::Version;
+use std::sync::Arc;
 
 /// What one file gave: the good hooks in order, and every fault.
 #[derive(Debug, Default)]
@@ -43,7 +45,7 @@ pub fn read(file: &str, text: &str, source: Source, kinds: &ActionKinds) -> Defi
         Ok(root) => root,
         Err(problems) => return Definitions { problems, ..Definitions::default() },
     };
-    let places = Places::new(text);
+    let (places, whole) = (Places::new(text), Arc::<str>::from(text));
     let mut definitions = Definitions::default();
     let items: &[Node] = match &root.value {
         NodeValue::List(items) => items,
@@ -58,7 +60,8 @@ pub fn read(file: &str, text: &str, source: Source, kinds: &ActionKinds) -> Defi
         }
     };
     for (index, node) in items.iter().enumerate() {
-        let written = Written { file, index, source };
+        let version = Version::of_text(whole.clone(), node.at);
+        let written = Written { file, index, source, version };
         read_one(node, &written, &places, kinds, &mut definitions);
     }
     definitions
@@ -69,6 +72,7 @@ struct Written<'a> {
     file: &'a str,
     index: usize,
     source: Source,
+    version: Version,
 }
 
 fn read_one(
@@ -95,10 +99,7 @@ fn read_one(
     let problems = report.into_problems();
     into.warnings.extend(warnings.into_problems());
     match made {
-        Some(hook) if problems.is_empty() => {
-            let version = Hook::version_of(&node.to_json());
-            into.hooks.extend(hook.map(|hook| Hook { version, ..hook }));
-        }
+        Some(hook) if problems.is_empty() => into.hooks.extend(hook),
         _ => into.problems.extend(problems),
     }
 }

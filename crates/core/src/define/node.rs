@@ -4,6 +4,8 @@ use super::problem::{Places, Problem};
 use jsonc_parser::ast::Value as Ast;
 use jsonc_parser::common::Ranged;
 use jsonc_parser::{CollectOptions, ParseOptions, parse_to_ast};
+use serde::de::{Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
+use std::collections::HashSet;
 
 /// A JSON value that knows where it stands in its file.
 #[derive(Debug, Clone, PartialEq)]
@@ -42,22 +44,24 @@ pub struct Entry {
     pub node: Node,
 }
 
+/// Up to so many keys are compared one by one.
+const FEW: usize = 16;
+
 /// Definitions nest five levels deep; this leaves room for the free-form parts of later ones.
 const DEEPEST: usize = 64;
 
 impl Node {
     /// Parses a JSON text. A key that is written twice is a fault of its own; all are reported.
     pub fn parse(file: &str, text: &str) -> Result<Node, Vec<Problem>> {
-        let places = Places::new(text);
         let fault = |offset: usize, message: String| Problem {
-            place: Some(places.of(offset)),
+            place: Some(Places::new(text).of(offset)),
             ..Problem::of_file(file, message)
         };
         if let Some(offset) = too_deep(text) {
             return Err(vec![fault(offset, format!("nested deeper than {DEEPEST} levels"))]);
         }
         // serde_json is the judge of what JSON is; the other parser knows where things stand
-        if let Err(error) = serde_json::from_str::<serde_json::Value>(text) {
+        if let Err(error) = serde_json::from_str::<Judged>(text) {
             return Err(vec![syntax_problem(file, text, &error)]);
         }
         match parse_to_ast(text, &CollectOptions::default(), &strict()) {
@@ -135,6 +139,57 @@ pub(crate) fn shorten(text: &str) -> String {
     short.replace(['\n', '\r'], " ")
 }
 
+/// A JSON value that was read in full and is not kept: texts and numbers are looked at as if somebody wanted them.
+struct Judged;
+
+impl<'de> Deserialize<'de> for Judged {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Judged, D::Error> {
+        from.deserialize_any(Judged)
+    }
+}
+
+impl<'de> Visitor<'de> for Judged {
+    type Value = Judged;
+
+    fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("any valid JSON value")
+    }
+
+    fn visit_unit<E>(self) -> Result<Judged, E> {
+        Ok(Judged)
+    }
+
+    fn visit_bool<E>(self, _: bool) -> Result<Judged, E> {
+        Ok(Judged)
+    }
+
+    fn visit_i64<E>(self, _: i64) -> Result<Judged, E> {
+        Ok(Judged)
+    }
+
+    fn visit_u64<E>(self, _: u64) -> Result<Judged, E> {
+        Ok(Judged)
+    }
+
+    fn visit_f64<E>(self, _: f64) -> Result<Judged, E> {
+        Ok(Judged)
+    }
+
+    fn visit_str<E>(self, _: &str) -> Result<Judged, E> {
+        Ok(Judged)
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Judged, A::Error> {
+        while items.next_element::<Judged>()?.is_some() {}
+        Ok(Judged)
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut members: A) -> Result<Judged, A::Error> {
+        while members.next_entry::<Judged, Judged>()?.is_some() {}
+        Ok(Judged)
+    }
+}
+
 fn strict() -> ParseOptions {
     ParseOptions {
         allow_comments: false,
@@ -208,10 +263,14 @@ fn convert(ast: &Ast<'_>, twice: &mut dyn FnMut(usize, &str)) -> Node {
         Ast::Array(list) => NodeValue::List(list.elements.iter().map(|item| convert(item, twice)).collect()),
         Ast::Object(object) => {
             let mut entries: Vec<Entry> = Vec::with_capacity(object.properties.len());
-            let mut seen = std::collections::HashSet::new();
+            let mut many = (object.properties.len() > FEW).then(HashSet::new);
             for property in &object.properties {
                 let key = property.name.as_str();
-                if !seen.insert(key.to_owned()) {
+                let is_new = match &mut many {
+                    Some(seen) => seen.insert(key),
+                    None => entries.iter().all(|entry| entry.key != key),
+                };
+                if !is_new {
                     twice(property.range.start, key);
                 }
                 entries.push(Entry {

@@ -24,8 +24,8 @@ pub(super) enum Quick {
 /// A member of the event, and the way from there.
 #[derive(Debug)]
 pub(super) struct Path {
-    member: &'static str,
-    fields: Vec<String>,
+    pub(super) member: &'static str,
+    pub(super) fields: Vec<String>,
 }
 
 /// How a text is compared with another.

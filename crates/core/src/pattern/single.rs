@@ -2,15 +2,22 @@
 
 use std::fmt;
 use std::ops::Range;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use regex_automata::meta::Regex;
 use regex_automata::{Anchored, Input};
+use regex_syntax::hir::literal::Extractor;
 use regex_syntax::hir::{Capture, Hir, HirKind, Look, Repetition};
 
 use super::PatternError;
 use super::automaton::Engine;
 use super::read::{Reading, check_size, read};
+
+/// So many texts are looked at before a finder is made that is good for many.
+const FEW: usize = 4;
+/// Texts up to this length, in bytes, are short.
+const SHORT: usize = 4096;
 
 /// A regular expression that was read and found usable. Cheap to clone.
 #[derive(Clone)]
@@ -23,6 +30,11 @@ struct Inner {
     empty: bool,
     notes: Vec<String>,
     translated: OnceLock<String>,
+    /// Texts of which a match begins with one, if that is known.
+    beginnings: OnceLock<Option<Vec<String>>>,
+    /// Quick to make, slow with long texts: for the first few.
+    light: OnceLock<Option<Regex>>,
+    finds: AtomicUsize,
     finder: OnceLock<Option<Regex>>,
     full: OnceLock<Option<Regex>>,
     engine: OnceLock<Option<Engine>>,
@@ -45,6 +57,9 @@ impl Pattern {
             empty,
             notes,
             translated: OnceLock::new(),
+            beginnings: OnceLock::new(),
+            light: OnceLock::new(),
+            finds: AtomicUsize::new(0),
             finder: OnceLock::new(),
             full: OnceLock::new(),
             engine: OnceLock::new(),
@@ -87,7 +102,22 @@ impl Pattern {
 
     /// The first match, as byte offsets.
     pub fn find(&self, text: &str) -> Option<Range<usize>> {
-        self.finder()?.find(text).map(|found| found.range())
+        if self.0.finder.get().is_some()
+            || text.len() > SHORT
+            || self.0.finds.fetch_add(1, Ordering::Relaxed) >= FEW
+        {
+            return self.finder()?.find(text).map(|found| found.range());
+        }
+        // a process that looks at one short text is done before a finder with automata would be made
+        let beginnings = self.0.beginnings.get_or_init(|| beginnings(&self.0.tree));
+        let may_begin = beginnings.as_ref().is_none_or(|all| all.iter().any(|begin| text.contains(begin)));
+        if may_begin { self.light()?.find(text).map(|found| found.range()) } else { None }
+    }
+
+    fn light(&self) -> Option<&Regex> {
+        let light = Regex::config().hybrid(false).dfa(false).onepass(false).auto_prefilter(false);
+        let make = || Regex::builder().configure(light).build_from_hir(&self.0.tree).ok();
+        self.0.light.get_or_init(make).as_ref()
     }
 
     fn finder(&self) -> Option<&Regex> {
@@ -172,6 +202,13 @@ impl Pattern {
     }
 }
 
+/// Texts of which every match begins with one; none where there are too many, or one of them is no whole characters.
+fn beginnings(tree: &Hir) -> Option<Vec<String>> {
+    let all = Extractor::new().extract(tree);
+    let texts = all.literals()?.iter().map(|text| Some(str::from_utf8(text.as_bytes()).ok()?.to_owned()));
+    texts.collect()
+}
+
 /// The tree with a group around each repetition that is repeated: the printer sets none, and `(?:a+)?` would read as
 /// `a+?`, which means something else.
 fn printable(tree: &Hir) -> Hir {
@@ -194,5 +231,28 @@ fn printable(tree: &Hir) -> Hir {
 impl fmt::Debug for Pattern {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         out.debug_tuple("Pattern").field(&self.0.source).finish()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use proptest::sample::select;
+
+    proptest! {
+        #[test]
+        fn the_first_finds_find_what_later_ones_find(
+            pattern in proptest::collection::vec(select(vec![
+                "a", "bc", r"\s+", r"\b", "(?:rm|del)", ".", "é", "[a-c]", "x*", "^", "$", "|", "🦀?", r"\B", r"\W", "(?:b|)", "[^é]",
+            ]), 1..6),
+            text in proptest::collection::vec(select(vec!["a", "b", "bc", " ", "rm", "del", "é", "x", "🦀", "\n"]), 0..8),
+        ) {
+            let (source, text) = (pattern.concat(), text.concat());
+            let Ok(pattern) = Pattern::parse(&source) else { return Ok(()) };
+            let first = pattern.find(&text);
+            let later = pattern.finder().unwrap().find(&text).map(|found| found.range());
+            prop_assert_eq!(first, later, "{} in {:?}", source, text);
+        }
     }
 }

@@ -83,6 +83,10 @@ impl<'s> Reader<'s> {
 
     /// Reads one term; false at the end.
     fn term(&mut self) -> Result<bool, PatternError> {
+        if let Some(run) = self.run() {
+            self.atom(Hir::literal(run.as_bytes()));
+            return Ok(true);
+        }
         let at = self.scan.at();
         let Some(found) = self.scan.next() else { return Ok(false) };
         match found {
@@ -112,6 +116,21 @@ impl<'s> Reader<'s> {
             one => self.one(one),
         }
         Ok(true)
+    }
+
+    /// Letters and digits that stand for themselves, several at once: most of most patterns. The last one is left where a
+    /// sign behind it may repeat it.
+    fn run(&mut self) -> Option<&'s str> {
+        if self.inner.flags.ignore_case {
+            return None;
+        }
+        let rest = self.scan.rest();
+        let plain = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b' ');
+        let n = rest.bytes().take_while(plain).count();
+        let may_repeat = rest.as_bytes().get(n).is_some_and(|next| matches!(next, b'*' | b'+' | b'?' | b'{'));
+        let run = rest.get(..n.saturating_sub(usize::from(may_repeat))).filter(|run| !run.is_empty())?;
+        self.scan.skip(run.len());
+        Some(run)
     }
 
     fn finish(mut self) -> Result<Reading, PatternError> {
