@@ -5,7 +5,7 @@ use std::fmt;
 
 use serde::de::{DeserializeSeed, Deserializer, Error, MapAccess, SeqAccess, Visitor};
 
-use crate::wire::json::whole_surrogates;
+use crate::wire::json::readable;
 
 /// The first key that one object of this JSON text has twice, at any depth. Readers disagree about which of the two
 /// counts, so whoever judges such a text may judge another one than the provider reads. `None` also for what is no
@@ -18,7 +18,7 @@ use crate::wire::json::whole_surrogates;
 /// ```
 pub fn has_duplicate_keys(json: &[u8]) -> Option<String> {
     let text = str::from_utf8(json).ok()?;
-    search(text).unwrap_or_else(|| search(&whole_surrogates(text)?)?)
+    search(text).unwrap_or_else(|| search(&readable(text)?)?)
 }
 
 /// What was found; `None` when it could not be read to its end.

@@ -2,6 +2,7 @@
 
 use serde_json::Value;
 
+use super::rewritten;
 use crate::sse::Event;
 
 const BOM: &[u8] = b"\xEF\xBB\xBF";
@@ -56,7 +57,7 @@ impl Frame {
                 written = true;
                 out.extend_from_slice(line.strip_suffix(field).unwrap_or_default());
                 out.extend_from_slice(if field.starts_with(b"data: ") { b"data: " } else { b"data:" });
-                out.extend_from_slice(data.to_string().as_bytes());
+                out.extend_from_slice(one_line(rewritten(&event.data, data)).as_bytes());
                 out.extend_from_slice(end);
             }
         }
@@ -89,6 +90,15 @@ impl Frame {
                 out.extend_from_slice(self.eol.as_bytes());
             }
         }
+    }
+}
+
+/// An event may have its JSON in several lines; the line ends between its values are blanks.
+fn one_line(json: String) -> String {
+    if memchr::memchr2(b'\n', b'\r', json.as_bytes()).is_none() {
+        json
+    } else {
+        json.replace(['\n', '\r'], " ")
     }
 }
 
@@ -140,6 +150,10 @@ mod tests {
         );
         check("\u{feff}data: 1\n\n", "\u{feff}data: {\"b\":1}\n\nevent: x\ndata: 2\n\n");
         check(": c\n\ndata\ndatax: 1\n\n", ": c\n\ndata:{\"b\":1}\ndatax: 1\n\nevent: x\ndata: 2\n\n");
+        check(
+            "data: {\ndata:  \"a\": [1,\ndata: 2], \"b\": 0}\n\n",
+            "data: {\"b\":1}\n\nevent: x\ndata: 2\n\n",
+        );
         check("data: 1", "data: {\"b\":1}\n\nevent: x\ndata: 2\n\n");
     }
 }

@@ -123,6 +123,13 @@ impl Play {
         self.write_with(n, &|_| None)
     }
 
+    /// Writes the first event that is held without the end that it brings.
+    pub(super) fn write_open(&mut self) -> &mut Self {
+        let (raw, note, _) = self.held.remove(0);
+        with_event(&raw, |event| self.exchange.write_open(event, note, &[], &mut self.out));
+        self
+    }
+
     pub(super) fn write_all(&mut self) -> &mut Self {
         self.write(self.held.len())
     }

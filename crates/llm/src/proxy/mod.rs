@@ -5,7 +5,7 @@
 //! streams in `tests`. The path of one exchange: [`route`] says whose request it is,
 //! [`Middle::asked`] what stands in it, an [`Exchange`] reads the answer (events of a stream, or a body in one piece)
 //! as [`Piece`]s and writes what the client is to get. What passes unchanged passes byte for byte; only an event that
-//! really changes is written anew, and then all its unknown members survive.
+//! really changes is written anew, and then all its unknown members survive, byte for byte ([`rewritten`]).
 //!
 //! Pure: no IO, no clock, no hook.
 
@@ -14,7 +14,9 @@ mod errors;
 mod frame;
 mod leaves;
 mod request;
+mod rewrite;
 mod route;
+mod scan;
 mod template;
 mod text;
 mod usage;
@@ -32,6 +34,7 @@ pub use duplicate::has_duplicate_keys;
 pub use gemini::GEMINI;
 pub use openai_chat::OPENAI_CHAT;
 pub use openai_responses::OPENAI_RESPONSES;
+pub use rewrite::rewritten;
 pub use route::{Route, route};
 
 use crate::sse::Event;
@@ -177,6 +180,23 @@ pub struct Continues {
     pub provider: String,
 }
 
+/// What an answer says of itself. None where it does not say, or has not said yet.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Names<'a> {
+    /// The answer's id.
+    pub id: Option<&'a str>,
+    /// The model that gave it, which may be another name than the one that was asked for.
+    pub model: Option<&'a str>,
+}
+
+impl<'a> Names<'a> {
+    /// From these members of an answer, or of its head.
+    fn of(members: Option<&'a serde_json::Map<String, Value>>, id: &str, model: &str) -> Names<'a> {
+        let text = |name| members?.get(name)?.as_str().filter(|text| !text.is_empty());
+        Names { id: text(id), model: text(model) }
+    }
+}
+
 /// Which text of an answer a piece belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Channel {
@@ -304,6 +324,10 @@ pub trait Exchange: Send {
     /// `event.raw` as it is. Half an event, which a cut stream ends with, never goes out.
     fn write(&mut self, event: &Event<'_>, note: Note, changes: &[Change], out: &mut Vec<u8>);
 
+    /// Writes what an event says beside that the answer ends, which it does not: what was said stays, and the provider is
+    /// asked again, or the end is another one. Nothing where it says nothing else. Calls do not count as said.
+    fn write_open(&mut self, event: &Event<'_>, note: Note, changes: &[Change], out: &mut Vec<u8>);
+
     /// Writes text of hookgate's own into the content of a choice, where the client stands now. For a body nothing is
     /// written yet: the text is remembered and stands behind what was read, or before it.
     fn say(&mut self, choice: u32, text: &str, out: &mut Vec<u8>);
@@ -324,6 +348,10 @@ pub trait Exchange: Send {
     /// ([`RequestChange::Echo`]): all of it, also what was not written, with signatures and ids.
     fn echo(&self) -> Vec<Value>;
 
+    /// What the answer and the model that gave it are called, as the client reads it: an answer that is woven from
+    /// several has the names of the first.
+    fn names(&self) -> Names<'_>;
+
     /// How a later request may name this answer; none where the wire has no names for answers.
     fn continues(&self) -> Option<Continues> {
         None
@@ -342,8 +370,8 @@ pub trait Exchange: Send {
     fn write_body(&mut self, body: Value, changes: &[Change], end: Option<End>) -> Value;
 }
 
-/// Reads JSON as providers and clients write it: half surrogate pairs, which serde_json refuses, become U+FFFD. `None`
-/// when it is no JSON or no UTF-8.
+/// Reads JSON as providers and clients write it: half surrogate pairs, which serde_json refuses, become U+FFFD, and numbers
+/// that no double holds the largest that one does. `None` when it is no JSON or no UTF-8.
 pub fn read_json(bytes: &[u8]) -> Option<Value> {
     crate::wire::json::parse(std::str::from_utf8(bytes).ok()?)
 }

@@ -2,10 +2,18 @@
 
 use serde_json::Value;
 
-/// Parses `text`; `None` when it is no JSON. Half surrogate pairs, which serde_json refuses, become U+FFFD: servers
-/// that cut text by UTF-16 units do send them.
+/// Parses `text`; `None` when it is no JSON. What serde_json refuses is read as [`readable`] has it.
 pub(crate) fn parse(text: &str) -> Option<Value> {
-    serde_json::from_str(text).ok().or_else(|| serde_json::from_str(&whole_surrogates(text)?).ok())
+    serde_json::from_str(text).ok().or_else(|| serde_json::from_str(&readable(text)?).ok())
+}
+
+/// The same with what serde_json refuses although it is JSON made readable; `None` when there is nothing of it. Half
+/// surrogate pairs become U+FFFD: servers that cut text by UTF-16 units do send them. Numbers that no double holds
+/// become the largest that one does.
+pub(crate) fn readable(text: &str) -> Option<String> {
+    let whole = whole_surrogates(text);
+    let held = held_numbers(whole.as_deref().unwrap_or(text));
+    held.or(whole)
 }
 
 /// The text of `field`; `None` when it is missing, no string or empty.
@@ -34,8 +42,46 @@ pub(crate) fn is_something(value: &Value) -> bool {
     }
 }
 
+/// Replaces numbers such as `1e400`; `None` when there is none.
+fn held_numbers(text: &str) -> Option<String> {
+    let mut out = String::with_capacity(text.len());
+    let (mut rest, mut changed) = (text, false);
+    while let Some(at) = rest.find(|c: char| matches!(c, '"' | '-' | '0'..='9')) {
+        let (before, from) = rest.split_at_checked(at)?;
+        out.push_str(before);
+        let length = match from.strip_prefix('"') {
+            Some(string) => string_end(string)?.saturating_add(1),
+            None => from
+                .find(|c: char| !matches!(c, '0'..='9' | '+' | '-' | '.' | 'e' | 'E'))
+                .unwrap_or(from.len()),
+        };
+        let (token, left) = from.split_at_checked(length)?;
+        match token.parse::<f64>() {
+            Ok(number) if number.is_infinite() => {
+                changed = true;
+                out.push_str(if number > 0.0 { "1.7976931348623157e308" } else { "-1.7976931348623157e308" });
+            }
+            _ => out.push_str(token),
+        }
+        rest = left;
+    }
+    out.push_str(rest);
+    changed.then_some(out)
+}
+
+/// How long a string is whose quote was read, with the quote at its end.
+fn string_end(text: &str) -> Option<usize> {
+    let mut escaped = false;
+    let end = text.bytes().position(|byte| {
+        let ends = byte == b'"' && !escaped;
+        escaped = byte == b'\\' && !escaped;
+        ends
+    });
+    Some(end?.saturating_add(1))
+}
+
 /// Replaces `\uD83D` without its other half by `\uFFFD`; `None` when there is none.
-pub(crate) fn whole_surrogates(text: &str) -> Option<String> {
+fn whole_surrogates(text: &str) -> Option<String> {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;
     let mut changed = false;
@@ -80,6 +126,17 @@ mod tests {
         ] {
             assert_eq!(parse(text), Some(Value::from(expected)), "{text}");
         }
+        for (text, expected) in [
+            (
+                r#"[1e400, -1E+999, "1e400", "\"1e400", 1e-400, 12345678901234567890123]"#,
+                serde_json::json!([f64::MAX, -f64::MAX, "1e400", "\"1e400", 0.0, 12345678901234567890123.0]),
+            ),
+            (r#"["\ud83d",1e400]"#, serde_json::json!(["\u{fffd}", f64::MAX])),
+        ] {
+            assert_eq!(parse(text), Some(expected), "{text}");
+        }
+        assert_eq!(parse("[1e400,]"), None);
+        assert_eq!(parse("1e400e"), None);
         assert_eq!(parse(r#""\ud83"#), None);
         assert_eq!(parse(r#"\"#), None);
     }

@@ -15,7 +15,8 @@ use serde_json::{Map, Value, json};
 use super::frame::Frame;
 use super::template::Template;
 use super::{
-    Asked, Change, Channel, ChannelKind, End, ErrorKind, Exchange, Middle, Note, Odd, Piece, RequestChange,
+    Asked, Change, Channel, ChannelKind, End, ErrorKind, Exchange, Middle, Names, Note, Odd, Piece,
+    RequestChange,
 };
 use crate::sse::Event;
 
@@ -166,6 +167,9 @@ impl Exchange for Messages {
         self.write_event(event, note, changes, out);
     }
 
+    /// The event that brings the end brings no text on this wire.
+    fn write_open(&mut self, _: &Event<'_>, _: Note, _: &[Change], _: &mut Vec<u8>) {}
+
     fn say(&mut self, _: u32, text: &str, out: &mut Vec<u8>) {
         if self.whole {
             let block = json!({ "type": "text", "text": text });
@@ -208,6 +212,10 @@ impl Exchange for Messages {
             return Vec::new();
         }
         vec![json!({ "role": "assistant", "content": blocks })]
+    }
+
+    fn names(&self) -> Names<'_> {
+        Names::of(self.head.as_ref(), "id", "model")
     }
 
     fn read_body(&mut self, body: &Value, out: &mut dyn FnMut(Piece<'_>)) -> Result<(), Odd> {

@@ -18,7 +18,8 @@ use serde_json::{Map, Value, json};
 
 use super::frame::Frame;
 use super::{
-    Asked, Change, Channel, ChannelKind, End, ErrorKind, Exchange, Middle, Note, Odd, Piece, RequestChange,
+    Asked, Change, Channel, ChannelKind, End, ErrorKind, Exchange, Middle, Names, Note, Odd, Piece,
+    RequestChange,
 };
 use crate::sse::Event;
 
@@ -145,7 +146,11 @@ impl Exchange for Generate {
     }
 
     fn write(&mut self, event: &Event<'_>, note: Note, changes: &[Change], out: &mut Vec<u8>) {
-        self.write_event(event, note, changes, out);
+        self.write_event(event, note, changes, false, out);
+    }
+
+    fn write_open(&mut self, event: &Event<'_>, note: Note, changes: &[Change], out: &mut Vec<u8>) {
+        self.write_event(event, note, changes, true, out);
     }
 
     fn say(&mut self, choice: u32, text: &str, out: &mut Vec<u8>) {
@@ -189,6 +194,10 @@ impl Exchange for Generate {
     fn echo(&self) -> Vec<Value> {
         let said = self.candidates.iter().find(|candidate| !candidate.parts.is_empty());
         said.map(|said| json!({ "role": "model", "parts": said.parts })).into_iter().collect()
+    }
+
+    fn names(&self) -> Names<'_> {
+        Names::of(self.head.as_ref(), "responseId", "modelVersion")
     }
 
     fn read_body(&mut self, body: &Value, out: &mut dyn FnMut(Piece<'_>)) -> Result<(), Odd> {

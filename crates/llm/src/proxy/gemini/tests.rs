@@ -208,6 +208,26 @@ fn another_answer_continues_the_first() {
 }
 
 #[test]
+fn last_words_beside_a_call_and_the_end_stay() {
+    let at_once = parts_of("r1", json!([{"text": "a "}, call("f1", "rm")]), Some("STOP"));
+    let next = [text("b").replace("r1", "r2"), end("STOP").replace("r1", "r2")].concat();
+    let mut again = play();
+    again.read(&at_once).drop_call(0, 0).write_open().next_answer();
+    again.read(&next).write_all();
+    assert_eq!(again.client().line(), "0=a b 0:stop");
+    assert!(again.text().contains("\"x_odd\":7"));
+    let mut filtered = play();
+    filtered.read(&at_once).drop_call(0, 0).write_open().end(End::Filtered);
+    assert_eq!(filtered.client().line(), "0=a  0:content_filter");
+    // what says nothing but the end does not go out
+    for only in [end("STOP"), event(&json!({"promptFeedback": {"blockReason": "SAFETY"}}))] {
+        let mut nothing = play();
+        nothing.read(&only).write_open();
+        assert_eq!(nothing.text(), "");
+    }
+}
+
+#[test]
 fn bodies_are_read_and_written_like_streams() {
     let answer = |id: &str, parts: Value| {
         chunk(

@@ -15,12 +15,14 @@ pub(super) struct Edit<'c> {
     nth: u32,
     /// The calls that it has.
     numbers: std::vec::IntoIter<u32>,
+    /// That the answer ends is left out.
+    open: bool,
     pub(super) changed: bool,
 }
 
 impl<'c> Edit<'c> {
     pub(super) fn new(changes: &'c [Change], numbers: Vec<u32>) -> Self {
-        Edit { changes, nth: 0, numbers: numbers.into_iter(), changed: false }
+        Edit { changes, nth: 0, numbers: numbers.into_iter(), open: false, changed: false }
     }
 
     fn next(&mut self) -> Option<&'c str> {
@@ -30,12 +32,21 @@ impl<'c> Edit<'c> {
     }
 }
 
+/// What says that a candidate ends, and why.
+const OF_THE_END: &[&str] = &["finishReason", "finishMessage"];
+
+fn says_something(part: &Value) -> bool {
+    part.as_object()
+        .is_some_and(|part| part.iter().any(|(name, value)| name != "thought" && is_something(value)))
+}
+
 impl Generate {
     pub(super) fn write_event(
         &mut self,
         event: &Event<'_>,
         note: Note,
         changes: &[Change],
+        open: bool,
         out: &mut Vec<u8>,
     ) {
         if self.client.done {
@@ -43,15 +54,16 @@ impl Generate {
         }
         match Kind::of(note) {
             Kind::Half => {}
+            Kind::Pass if open => {}
             Kind::Pass => self.frame.pass(event, out),
             Kind::Text(index) if changes.is_empty() && !self.spliced => {
                 self.client.candidate(index);
                 self.frame.pass(event, out);
             }
-            Kind::Text(_) => self.write_chunk(event, Vec::new(), changes, out),
+            Kind::Text(_) => self.write_chunk(event, Edit::new(changes, Vec::new()), out),
             Kind::Chunk(number) => {
-                let numbers = self.calls_of(number);
-                self.write_chunk(event, numbers, changes, out);
+                let edit = Edit { open, ..Edit::new(changes, self.calls_of(number)) };
+                self.write_chunk(event, edit, out);
             }
         }
     }
@@ -62,21 +74,20 @@ impl Generate {
         at.and_then(|at| self.calls_of.drain(..=at).next_back()).map(|(_, calls)| calls).unwrap_or_default()
     }
 
-    fn write_chunk(&mut self, event: &Event<'_>, numbers: Vec<u32>, changes: &[Change], out: &mut Vec<u8>) {
+    fn write_chunk(&mut self, event: &Event<'_>, mut edit: Edit<'_>, out: &mut Vec<u8>) {
         let Some(mut whole) = json::parse(&event.data) else { return };
-        let mut edit = Edit::new(changes, numbers);
         let chunk = inner(&mut whole);
-        let mut empty = false;
+        let mut empty = edit.open;
         if let Some(Value::Array(candidates)) = chunk.get_mut("candidates") {
             let had = !candidates.is_empty();
             candidates.retain_mut(|candidate| self.write_candidate(candidate, &mut edit));
-            empty = had && candidates.is_empty();
+            empty = candidates.is_empty() && (had || edit.open);
         }
         if self.spliced {
             edit.changed = true;
             self.belong_to_first(chunk);
         }
-        if !edit.changed {
+        if !(edit.changed || edit.open) {
             self.frame.pass(event, out);
         } else if !empty {
             self.frame.rewrite(event, &whole, out);
@@ -99,10 +110,17 @@ impl Generate {
     /// Changes one candidate; false when nothing of it is to go out.
     fn write_candidate(&mut self, candidate: &mut Value, edit: &mut Edit<'_>) -> bool {
         let Ok(index) = index_of(candidate) else { return true };
+        if let (true, Value::Object(members)) = (edit.open, &mut *candidate) {
+            members.retain(|name, _| !OF_THE_END.contains(&name.as_str()));
+            edit.changed = true;
+        }
         let seen = self.client.candidate(index);
         seen.finished |= text(candidate, "finishReason").is_some();
         let state = self.candidates.iter_mut().find(|state| state.index == index);
         let emptied = state.is_some_and(|state| change_parts(candidate, state, edit));
+        if edit.open {
+            return parts_of(candidate).iter().any(says_something);
+        }
         if !emptied {
             return true;
         }

@@ -20,7 +20,8 @@ use super::errors::openai_error;
 use super::frame::Frame;
 use super::template::Template;
 use super::{
-    Asked, Change, Channel, ChannelKind, End, ErrorKind, Exchange, Middle, Note, Odd, Piece, RequestChange,
+    Asked, Change, Channel, ChannelKind, End, ErrorKind, Exchange, Middle, Names, Note, Odd, Piece,
+    RequestChange,
 };
 use crate::sse::Event;
 use crate::wire::call_pieces::CallPieces;
@@ -167,7 +168,11 @@ impl Exchange for Chat {
     }
 
     fn write(&mut self, event: &Event<'_>, note: Note, changes: &[Change], out: &mut Vec<u8>) {
-        self.write_event(event, note, changes, out);
+        self.write_event(event, note, changes, false, out);
+    }
+
+    fn write_open(&mut self, event: &Event<'_>, note: Note, changes: &[Change], out: &mut Vec<u8>) {
+        self.write_event(event, note, changes, true, out);
     }
 
     fn say(&mut self, choice: u32, text: &str, out: &mut Vec<u8>) {
@@ -210,6 +215,10 @@ impl Exchange for Chat {
 
     fn echo(&self) -> Vec<Value> {
         self.choices.iter().find(|choice| choice.has_said()).map(Choice::echo).into_iter().collect()
+    }
+
+    fn names(&self) -> Names<'_> {
+        Names::of(self.head.as_ref(), "id", "model")
     }
 
     fn read_body(&mut self, body: &Value, out: &mut dyn FnMut(Piece<'_>)) -> Result<(), Odd> {

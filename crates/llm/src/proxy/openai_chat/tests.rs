@@ -373,6 +373,41 @@ fn another_answer_continues_the_first() {
 }
 
 #[test]
+fn last_words_beside_a_call_and_the_end_stay() {
+    let function = json!({ "name": "rm", "arguments": "{}" });
+    let calls = json!([{ "index": 0, "id": "c1", "type": "function", "function": function }]);
+    let all = json!({ "role": "assistant", "content": "a ", "tool_calls": calls });
+    let mut whole: Value = serde_json::from_str(
+        chunk(&json!([{ "index": 0, "delta": all, "finish_reason": "tool_calls" }]))
+            .strip_prefix("data: ")
+            .unwrap(),
+    )
+    .unwrap();
+    whole["usage"] = json!({ "prompt_tokens": 3, "completion_tokens": 2 });
+    let at_once = format!("data: {whole}\n\n");
+    let mut again = play();
+    again.read(&at_once).drop_call(0, 0).write_open();
+    assert!(again.text().contains("\"x_odd\":7"));
+    again
+        .next_answer()
+        .read(&[role(), text("b"), finish("stop"), usage(4, 5), DONE.into()].concat())
+        .write_all();
+    assert_eq!(again.client().line(), "0=a b 0:stop !");
+    assert_eq!(again.client().usage, Some((Some(7), Some(7))));
+    assert_eq!(again.text().matches("prompt_tokens").count(), 1);
+    let mut filtered = play();
+    filtered.read(&at_once).drop_call(0, 0).write_open().end(End::Filtered);
+    assert_eq!(filtered.client().line(), "0=a  0:content_filter !");
+    assert_eq!(filtered.client().usage, Some((Some(3), Some(2))));
+    // what says nothing but the end does not go out
+    for only in [finish("stop"), usage(1, 1), DONE.into()] {
+        let mut nothing = play();
+        nothing.read(&only).write_open();
+        assert_eq!(nothing.text(), "");
+    }
+}
+
+#[test]
 fn the_cost_is_told_if_only_the_first_answer_told_it() {
     let mut play = play();
     play.read(&[role(), call(0, "a", "rm", "{}"), finish("tool_calls"), usage(10, 5)].concat())

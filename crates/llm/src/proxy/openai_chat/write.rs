@@ -15,12 +15,14 @@ pub(super) struct Edit<'c> {
     nth: u32,
     /// The calls that the entries belong to.
     numbers: std::vec::IntoIter<u32>,
+    /// That the answer ends is left out, and what it cost.
+    open: bool,
     pub(super) changed: bool,
 }
 
 impl<'c> Edit<'c> {
     pub(super) fn new(changes: &'c [Change], numbers: Vec<u32>) -> Self {
-        Edit { changes, nth: 0, numbers: numbers.into_iter(), changed: false }
+        Edit { changes, nth: 0, numbers: numbers.into_iter(), open: false, changed: false }
     }
 
     /// The new text of the next text.
@@ -37,6 +39,7 @@ impl Chat {
         event: &Event<'_>,
         note: Note,
         changes: &[Change],
+        open: bool,
         out: &mut Vec<u8>,
     ) {
         if self.client.done {
@@ -45,6 +48,7 @@ impl Chat {
         let plain = changes.is_empty() && !self.spliced;
         match Kind::of(note) {
             Kind::Half => {}
+            Kind::Pass | Kind::Done if open => {}
             Kind::Pass => self.frame.pass(event, out),
             Kind::Done => self.write_done(event, out),
             Kind::Text { choice, role } => {
@@ -53,7 +57,7 @@ impl Chat {
                     seen.begun = true;
                     self.frame.pass(event, out);
                 } else {
-                    self.write_chunk(event, Vec::new(), changes, out);
+                    self.write_chunk(event, Edit::new(changes, Vec::new()), out);
                 }
             }
             Kind::Call { choice, number } => {
@@ -66,12 +70,12 @@ impl Chat {
                     call.n_written = call.n_written.saturating_add(1);
                     self.frame.pass(event, out);
                 } else {
-                    self.write_chunk(event, vec![number], changes, out);
+                    self.write_chunk(event, Edit::new(changes, vec![number]), out);
                 }
             }
             Kind::Chunk { event: number } => {
-                let numbers = self.calls_of(number);
-                self.write_chunk(event, numbers, changes, out);
+                let edit = Edit { open, ..Edit::new(changes, self.calls_of(number)) };
+                self.write_chunk(event, edit, out);
             }
         }
     }
@@ -82,18 +86,21 @@ impl Chat {
         at.and_then(|at| self.calls_of.drain(..=at).next_back()).map(|(_, calls)| calls).unwrap_or_default()
     }
 
-    fn write_chunk(&mut self, event: &Event<'_>, numbers: Vec<u32>, changes: &[Change], out: &mut Vec<u8>) {
+    fn write_chunk(&mut self, event: &Event<'_>, mut edit: Edit<'_>, out: &mut Vec<u8>) {
         let Some(mut chunk) = json::parse(&event.data) else { return };
-        let mut edit = Edit::new(changes, numbers);
         let mut choices = match chunk.get_mut("choices") {
             Some(Value::Array(choices)) => std::mem::take(choices),
             _ => Vec::new(),
         };
         let had_choices = !choices.is_empty();
         choices.retain_mut(|choice| self.write_choice(choice, &mut edit));
-        let empty = had_choices && choices.is_empty();
+        let empty = choices.is_empty() && (had_choices || edit.open);
         if let Some(Value::Array(place)) = chunk.get_mut("choices") {
             *place = choices;
+        }
+        if edit.open && chunk.get("usage").is_some_and(is_something) {
+            set(&mut chunk, "usage", Value::Null);
+            edit.changed = true;
         }
         let usage = chunk.get("usage").is_some_and(is_something);
         self.client.usage_written |= usage;
@@ -101,7 +108,7 @@ impl Chat {
             edit.changed = true;
             self.belong_to_first(&mut chunk);
         }
-        if !edit.changed {
+        if !(edit.changed || edit.open) {
             self.frame.pass(event, out);
         } else if !empty || usage {
             self.frame.rewrite(event, &chunk, out);
@@ -136,6 +143,10 @@ impl Chat {
                 set(choice, "finish_reason", "stop".into());
                 edit.changed = true;
             }
+        }
+        if edit.open {
+            set(choice, "finish_reason", Value::Null);
+            edit.changed = true;
         }
         let repeats_role = seen.role_is_ours || (self.spliced && seen.begun);
         if let Some(Value::Object(delta)) = choice.get_mut("delta")

@@ -22,8 +22,8 @@ use serde_json::{Map, Value};
 use super::errors::openai_error;
 use super::frame::Frame;
 use super::{
-    Asked, Change, Channel, ChannelKind, Continues, End, ErrorKind, Exchange, Middle, Note, Odd, Piece,
-    RequestChange,
+    Asked, Change, Channel, ChannelKind, Continues, End, ErrorKind, Exchange, Middle, Names, Note, Odd,
+    Piece, RequestChange,
 };
 use crate::sse::Event;
 use item::{Item, Kind};
@@ -177,6 +177,10 @@ impl Exchange for Responses {
         self.write_event(event, note, changes, out);
     }
 
+    fn write_open(&mut self, _: &Event<'_>, note: Note, changes: &[Change], out: &mut Vec<u8>) {
+        self.write_new_texts(note, changes, out);
+    }
+
     fn say(&mut self, _: u32, text: &str, out: &mut Vec<u8>) {
         if self.whole {
             self.own_item(text);
@@ -219,6 +223,10 @@ impl Exchange for Responses {
         let client = self.head.as_ref()?.get("id")?.as_str()?;
         let name = |id: &str| format!("response:{id}");
         Some(Continues { client: name(client), provider: name(&self.newest_id) })
+    }
+
+    fn names(&self) -> Names<'_> {
+        Names::of(self.head.as_ref(), "id", "model")
     }
 
     fn read_body(&mut self, body: &Value, out: &mut dyn FnMut(Piece<'_>)) -> Result<(), Odd> {

@@ -2,9 +2,9 @@
 
 use serde_json::{Map, Value, json};
 
-use super::Responses;
 use super::item::{Item, Kind, List, Part, Place};
-use crate::proxy::End;
+use super::{Responses, Role, Span};
+use crate::proxy::{Change, End, Note, nth_text};
 use crate::wire::json::text;
 
 impl Responses {
@@ -102,6 +102,64 @@ impl Responses {
         self.own("response.output_item.done", json!({ "output_index": index, "item": value }), out);
     }
 
+    /// Writes texts that stand only in an event which itself does not go out: as the deltas that they would have been.
+    pub(super) fn write_new_texts(&mut self, note: Note, changes: &[Change], out: &mut Vec<u8>) {
+        let Some(meta) = self.meta(note).filter(|meta| !self.client.done && meta.role == Role::Final) else {
+            return;
+        };
+        for (span, nth) in meta.first.iter().chain(&meta.more).zip(0u32..) {
+            let item = self.items.get(span.item);
+            if item.is_some_and(|item| !(item.is_call() || item.dropped || item.done_written)) {
+                self.write_new_text(*span, nth_text(changes, nth), out);
+            }
+        }
+    }
+
+    fn write_new_text(&mut self, span: Span, new: Option<&str>, out: &mut Vec<u8>) {
+        self.start(out);
+        self.close_earlier(out);
+        if self.items.get(span.item).is_some_and(|item| item.client_index.is_none()) {
+            self.index_own(span.item);
+            let Some(item) = self.items.get(span.item) else { return };
+            let mut begun = item.value.clone();
+            if let Value::Object(members) = &mut begun {
+                let lists = ["content", "summary"].into_iter().filter(|name| item.value.get(name).is_some());
+                members.extend(lists.map(|name| (name.to_owned(), json!([]))));
+                if let Some(status) = members.get_mut("status") {
+                    *status = "in_progress".into();
+                }
+            }
+            let event = json!({ "output_index": item.client_index, "item": begun });
+            self.own("response.output_item.added", event, out);
+        }
+        let Some(item) = self.items.get_mut(span.item) else { return };
+        let Some(part) = item.parts.get_mut(span.part) else { return };
+        let Place::Of(list, n) = part.place else { return };
+        let (added, member) = match list {
+            List::Content => ("response.content_part.added", "content_index"),
+            List::Summary => ("response.reasoning_summary_part.added", "summary_index"),
+        };
+        let of_part = |name: &str, value: Value| {
+            let mut event = json!({ "item_id": item.id, "output_index": item.client_index, member: n });
+            if let Value::Object(members) = &mut event {
+                members.insert(name.into(), value);
+            }
+            event
+        };
+        let mut events = Vec::new();
+        if !std::mem::replace(&mut part.begun, true) {
+            events.push((added, of_part("part", part.shown())));
+        }
+        let words = new.unwrap_or_else(|| part.text.get(span.start..span.end).unwrap_or_default()).to_owned();
+        part.pass(span.start, span.end, new);
+        if !(words.is_empty() || part.text_done) {
+            events.push((delta_of(&part.value), of_part("delta", words.into())));
+        }
+        for (kind, members) in events {
+            self.own(kind, members, out);
+        }
+    }
+
     fn index_own(&mut self, at: usize) {
         self.client.shifted = true;
         self.index_item(at);
@@ -187,6 +245,16 @@ impl Responses {
             json!({ "message": message, "type": "server_error", "param": null, "code": "server_error" });
         let event = json!({ "code": "server_error", "message": message, "param": null, "error": error });
         self.own("error", event, out);
+    }
+}
+
+/// The event that adds to a part.
+fn delta_of(part: &Value) -> &'static str {
+    match text(part, "type").unwrap_or_default() {
+        "refusal" => "response.refusal.delta",
+        "summary_text" => "response.reasoning_summary_text.delta",
+        "reasoning_text" => "response.reasoning_text.delta",
+        _ => "response.output_text.delta",
     }
 }
 

@@ -394,6 +394,39 @@ fn another_answer_continues_the_first() {
 }
 
 #[test]
+fn last_words_beside_a_call_and_the_end_stay() {
+    // the items stand in the last event only
+    let events = |id| {
+        let stream = Stream::new(id).thoughts("t").text(&["a "]).call("c1", "rm", &["{}"]).end();
+        let mut events: Vec<String> = stream.split_inclusive("\n\n").map(str::to_owned).collect();
+        let end = events.pop().unwrap();
+        events.truncate(2);
+        (events.concat(), end)
+    };
+    let (begin, end) = events("r1");
+    let next = Stream::new("r22").text(&["b"]).end();
+    for begin in [begin.as_str(), ""] {
+        let mut again = play();
+        again.read(begin).write_all().read(&end).drop_call(0, 0).write_open();
+        again.next_answer().read(&next).write_all();
+        accepted(again.text());
+        assert_eq!(again.client().line(), "0=a b 0~t 0:stop !", "{}", again.text());
+        let mut filtered = play();
+        filtered.read(begin).write_all().read(&end).drop_call(0, 0).write_open().end(End::Filtered);
+        accepted(filtered.text());
+        assert_eq!(filtered.client().line(), "0=a  0~t 0:content_filter !", "{}", filtered.text());
+    }
+    // the beginning of the text was out already
+    let all = Stream::new("r1").text(&["a ", "b"]).end();
+    let first: String = all.split_inclusive("\n\n").take(5).collect();
+    let mut rest = play();
+    let last = all.split_inclusive("\n\n").last().unwrap();
+    rest.read(&first).write_all().read(last).write_open().end(End::Stopped);
+    accepted(rest.text());
+    assert_eq!(rest.client().line(), "0=a b 0:stop !", "{}", rest.text());
+}
+
+#[test]
 fn bodies_are_read_and_written_like_streams() {
     let answer = |id| {
         data(

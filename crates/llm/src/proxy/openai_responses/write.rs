@@ -55,7 +55,7 @@ impl Responses {
     }
 
     /// What is known of the event. Events before it that were not written are forgotten.
-    fn meta(&mut self, note: Note) -> Option<Meta> {
+    pub(super) fn meta(&mut self, note: Note) -> Option<Meta> {
         let at = self.metas.iter().position(|meta| meta.number == note.0)?;
         self.client.shifted |= at > 0;
         self.metas.drain(..=at).next_back()
