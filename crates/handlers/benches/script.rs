@@ -12,7 +12,7 @@ use hookgate_core::record::Memory;
 use hookgate_core::set::HookSet;
 use hookgate_handlers::clock::TokioTimer;
 use hookgate_handlers::folder::Loaded;
-use hookgate_handlers::script::{self, Engine, Outcome, Pool, PoolSettings, Question, WorkerProgram};
+use hookgate_handlers::script::{self, Engine, Keeps, Outcome, Pool, PoolSettings, Question, WorkerProgram};
 use hookgate_handlers::workshop::Workshop;
 use serde_json::{Value, json};
 use std::io::{self, PipeReader, PipeWriter, Read, Write};
@@ -162,7 +162,7 @@ fn hook(pool: &Arc<Pool>) -> Result<Hook, String> {
 
 /// The engine without any border: a call with its clean state, and the clean state alone.
 fn engine(json: &str) -> io::Result<(f64, f64)> {
-    let mut engine = Engine::new()?;
+    let mut engine = Engine::new(Keeps::Images)?;
     engine.load(1, SCRIPT).map_err(io::Error::other)?;
     let (mut whole, mut restores) = (Vec::new(), Vec::new());
     for _ in 0..ROUNDS {

@@ -181,10 +181,11 @@ impl Loaded {
 pub fn test_files(folder: &Path) -> std::io::Result<Vec<PathBuf>> {
     let mut files = Vec::new();
     for entry in fs::read_dir(folder)? {
-        let path = entry?.path();
-        let name = path.file_name().unwrap_or_default().to_string_lossy();
-        if name.ends_with(TEST_ENDING) && !name.starts_with('.') && !path.is_dir() {
-            files.push(path);
+        let entry = entry?;
+        let name = entry.file_name();
+        let name = name.to_string_lossy();
+        if name.ends_with(TEST_ENDING) && !name.starts_with('.') && !is_folder(&entry) {
+            files.push(entry.path());
         }
     }
     files.sort();
@@ -195,14 +196,21 @@ pub fn test_files(folder: &Path) -> std::io::Result<Vec<PathBuf>> {
 fn rule_files(folder: &Path) -> std::io::Result<Vec<PathBuf>> {
     let mut files = Vec::new();
     for entry in fs::read_dir(folder)? {
-        let path = entry?.path();
-        let name = path.file_name().unwrap_or_default().to_string_lossy();
-        if is_rule_file(&name) && !path.is_dir() {
-            files.push(path);
+        let entry = entry?;
+        if is_rule_file(&entry.file_name().to_string_lossy()) && !is_folder(&entry) {
+            files.push(entry.path());
         }
     }
     files.sort();
     Ok(files)
+}
+
+/// Whether it is a folder, or a link to one. Of most entries the list of names tells; the system is asked about links.
+fn is_folder(entry: &fs::DirEntry) -> bool {
+    match entry.file_type() {
+        Ok(kind) if !kind.is_symlink() => kind.is_dir(),
+        _ => entry.path().is_dir(),
+    }
 }
 
 fn is_rule_file(name: &str) -> bool {
@@ -214,7 +222,9 @@ fn is_rule_file(name: &str) -> bool {
 /// # Errors
 /// It is no regular file, too large, no UTF-8 text, or cannot be read.
 pub fn read_text(path: &Path) -> Result<String, String> {
-    let about = fs::metadata(path).map_err(|error| format!("cannot be read: {}", plain(&error)))?;
+    let unread = |error: std::io::Error| format!("cannot be read: {}", plain(&error));
+    let mut file = open(path).map_err(unread)?;
+    let about = file.metadata().map_err(unread)?;
     if !about.is_file() {
         // a pipe would be waited for, a device never ends
         return Err("not a regular file".into());
@@ -226,10 +236,7 @@ pub fn read_text(path: &Path) -> Result<String, String> {
     // one byte more shows the end of the file to the same read
     let room = usize::try_from(about.len()).unwrap_or(0).saturating_add(1);
     let mut bytes = Vec::with_capacity(room);
-    let file = fs::File::open(path).map_err(|error| format!("cannot be read: {}", plain(&error)))?;
-    file.take(LARGEST_FILE.saturating_add(1))
-        .read_to_end(&mut bytes)
-        .map_err(|error| format!("cannot be read: {}", plain(&error)))?;
+    (&mut file).take(LARGEST_FILE.saturating_add(1)).read_to_end(&mut bytes).map_err(unread)?;
     if u64::try_from(bytes.len()).unwrap_or(u64::MAX) > LARGEST_FILE {
         return Err(too_large());
     }
@@ -240,6 +247,18 @@ pub fn read_text(path: &Path) -> Result<String, String> {
             _ => format!("is not UTF-8 text (byte {at})"),
         }
     })
+}
+
+/// Opens a file without waiting for anybody at the other end of what may be a pipe.
+fn open(path: &Path) -> std::io::Result<fs::File> {
+    let mut options = fs::OpenOptions::new();
+    options.read(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::custom_flags(
+        &mut options,
+        i32::try_from(rustix::fs::OFlags::NONBLOCK.bits()).unwrap_or_default(),
+    );
+    options.open(path)
 }
 
 /// The system's words without its number.

@@ -324,6 +324,38 @@ async fn without_a_worker_every_gate_blocks() {
     }
 }
 
+/// As coding agents ask: the first question is on its way before the worker is ready.
+#[tokio::test]
+async fn a_process_that_answers_one_event_asks_at_once() {
+    let _alone = alone();
+    let once = |program: &str, args: &[&str]| {
+        let args = args.iter().map(Into::into).collect();
+        Pool::new(PoolSettings::for_one_event(WorkerProgram { path: program.into(), args }))
+    };
+    let pool = once(WORKER, &["t-once"]);
+    // twice the same and then another: it is loaded again, and each call begins anew
+    let counting = script(
+        &pool,
+        "let n = 0; function handle() { n++; return { decision: n === 1 ? 'allow' : 'block' }; }",
+    );
+    let calm = script(&pool, CALM);
+    for handler in [&counting, &counting, &calm, &counting, &calm] {
+        assert!(allowed(&ask(handler, "a", 5 * SECOND).await));
+    }
+    // one that never ends takes its worker with it; the next call gets another
+    let endless = script(&pool, "function handle() { for (;;) {} }");
+    assert!(!allowed(&ask(&endless, "a", SECOND / 4).await));
+    assert!(allowed(&ask(&script(&pool, CALM), "a", 5 * SECOND).await));
+    for (program, args) in [
+        ("no/such/program", &[][..]),
+        ("/bin/true", &[]),
+        ("/bin/echo", &["hello, this is no worker at all"]),
+    ] {
+        let pool = once(program, args);
+        assert!(!allowed(&ask(&script(&pool, CALM), "a", 5 * SECOND).await), "{program}");
+    }
+}
+
 fn dispatcher(pool: &Arc<Pool>, hook: &Value) -> (Dispatcher, Surroundings, Arc<Memory>) {
     let loaded = load(pool, hook);
     assert!(loaded.problems.is_empty(), "{:?}", loaded.problems);

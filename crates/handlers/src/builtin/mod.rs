@@ -34,6 +34,7 @@ use hookgate_core::hook::{Hook, Listens, Reach, Source, Work};
 use hookgate_core::pattern::Pattern;
 use hookgate_core::point::Point;
 use hookgate_core::scan::Scan;
+use hookgate_core::version::Version;
 use hookgate_core::word::WordSet;
 use serde_json::{Map, Value};
 use settings::Settings;
@@ -209,7 +210,7 @@ pub fn hook(name: &str, settings: &Map<String, Value>) -> Result<Hook, String> {
         reach: Reach::Global,
         work,
         mutable_fields: builtin.changes.iter().map(|field| (*field).to_owned()).collect(),
-        version: Hook::version_of(&definition),
+        version: Version::of(&definition),
         source: Source::Builtin,
     })
 }

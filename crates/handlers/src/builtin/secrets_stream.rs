@@ -11,6 +11,7 @@ use hookgate_core::effect::{Effect, EffectKind, Level};
 use hookgate_core::event::ChunkKind;
 use hookgate_core::scan::{Find, Scan, Scanning};
 use hookgate_core::template::{Variable, Variables};
+use hookgate_core::wish::Wish;
 use hookgate_core::word::WordSet;
 use std::sync::Arc;
 
@@ -87,6 +88,10 @@ impl Action for Withdraw {
     fn holds(&self) -> bool {
         true
     }
+
+    fn wish(&self) -> Option<Wish> {
+        Some(if self.resend { Wish::Retry } else { Wish::Interrupt })
+    }
 }
 
 /// Says what was found and lets something else stand in its place.
@@ -103,5 +108,9 @@ impl Action for Replace {
 
     fn holds(&self) -> bool {
         true
+    }
+
+    fn wish(&self) -> Option<Wish> {
+        Some(Wish::Redact)
     }
 }

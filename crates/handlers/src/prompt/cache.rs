@@ -1,6 +1,7 @@
 //! Verdicts that were given already: bounded, and not for ever.
 
 use hookgate_core::handler::Answer;
+use hookgate_core::record::InputHash;
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
@@ -19,20 +20,20 @@ pub(super) struct Cache {
 
 #[derive(Debug, Default)]
 struct Kept {
-    answers: HashMap<String, (Answer, Instant)>,
-    order: VecDeque<String>,
+    answers: HashMap<InputHash, (Answer, Instant)>,
+    order: VecDeque<InputHash>,
 }
 
 impl Cache {
-    pub(super) fn get(&self, hash: &str) -> Option<Answer> {
+    pub(super) fn get(&self, hash: &InputHash) -> Option<Answer> {
         let kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
         let (answer, since) = kept.answers.get(hash)?;
         (since.elapsed() < KEPT_FOR).then(|| answer.clone())
     }
 
-    pub(super) fn put(&self, hash: String, answer: Answer) {
+    pub(super) fn put(&self, hash: InputHash, answer: Answer) {
         let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
-        if kept.answers.insert(hash.clone(), (answer, Instant::now())).is_none() {
+        if kept.answers.insert(hash, (answer, Instant::now())).is_none() {
             kept.order.push_back(hash);
             if kept.order.len() > MOST
                 && let Some(oldest) = kept.order.pop_front()
@@ -50,14 +51,19 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn it_is_bounded_in_number_and_time() {
         let cache = Cache::default();
+        let hash = |n: usize| {
+            let mut bytes = [0; 32];
+            bytes[..8].copy_from_slice(&n.to_le_bytes());
+            InputHash(bytes)
+        };
         for n in 0..=MOST {
-            cache.put(n.to_string(), Answer::with_decision("allow"));
+            cache.put(hash(n), Answer::with_decision("allow"));
         }
-        assert!(cache.get("0").is_none() && cache.get("1").is_some());
+        assert!(cache.get(&hash(0)).is_none() && cache.get(&hash(1)).is_some());
         tokio::time::advance(KEPT_FOR).await;
-        assert!(cache.get("1").is_none());
-        cache.put("1".into(), Answer::default());
-        assert!(cache.get("1").is_some());
+        assert!(cache.get(&hash(1)).is_none());
+        cache.put(hash(1), Answer::default());
+        assert!(cache.get(&hash(1)).is_some());
         assert_eq!(cache.kept.lock().unwrap().order.len(), MOST);
     }
 }

@@ -17,11 +17,15 @@ use std::ptr::{self, null_mut};
 const SMALL: usize = 8 * 1024;
 const GRAIN: usize = 16;
 const SMALL_CLASSES: usize = SMALL / GRAIN;
+/// The smallest page that a system has.
+const PAGE: usize = 4096;
 /// Above it there are eight lists between two powers of two.
 const STEPS: usize = 8;
 const CLASSES: usize = SMALL_CLASSES + STEPS * 18;
 /// In front of each block: its class.
 const HEAD: usize = 8;
+/// What an engine takes before it has run anything, about.
+const FIRST: usize = 192 * 1024;
 /// More than this is given back to the system at a restore.
 const KEPT: usize = 1024 * 1024;
 
@@ -75,6 +79,7 @@ impl Arena {
             )
         }?;
         let arena = Arena { base: base.cast(), size };
+        populate(arena.base, FIRST.min(size));
         let top = size_of::<Books>().next_multiple_of(GRAIN).saturating_add(HEAD);
         // SAFETY: the mapping is page aligned, zeroed and larger than the books; all-zero books are valid.
         let books = unsafe { arena.books() };
@@ -109,7 +114,10 @@ impl Arena {
     pub(super) fn keep(&self) -> Image {
         // SAFETY: as above; everything below `top` is mapped and was written or is zero.
         let used = unsafe { std::slice::from_raw_parts(self.base, self.books().top) };
-        Image(used.to_vec())
+        let mut copy = Vec::with_capacity(used.len());
+        populate(copy.as_mut_ptr(), used.len());
+        copy.extend_from_slice(used);
+        Image(copy)
     }
 
     /// Puts the region back to what it was at [`Arena::keep`].
@@ -146,6 +154,17 @@ impl Arena {
     unsafe fn books<'a>(&self) -> &'a mut Books {
         // SAFETY: the books stand at the start of the mapping, which is never given back.
         unsafe { &mut *self.base.cast::<Books>() }
+    }
+}
+
+/// Takes the whole pages of a range from the system at once, because each that is taken by touching it costs a fault.
+fn populate(start: *mut u8, len: usize) {
+    let skipped = start.align_offset(PAGE);
+    let whole = len.saturating_sub(skipped) / PAGE * PAGE;
+    if whole > 0 && skipped < len {
+        // SAFETY: the range lies within what the caller has; its bytes stay as they are. An older kernel refuses, and then
+        // each page is taken when it is touched.
+        let _ = unsafe { madvise(start.wrapping_add(skipped).cast(), whole, Advice::LinuxPopulateWrite) };
     }
 }
 

@@ -9,7 +9,7 @@
 //! be killed, as [`super::pool`] does, or, in a one-shot process, ends the whole process.
 
 use super::arena::{Arena, Image};
-use super::bytecode::{self, Program};
+use super::bytecode::{self, Bytecode, Program};
 use rquickjs::context::{Intrinsic, intrinsic};
 use rquickjs::{Array, CatchResultExt, Context, Ctx, Error, Function, Object, Persistent, Runtime, Value};
 use std::cell::{Cell, RefCell};
@@ -81,8 +81,13 @@ pub struct Engine(ManuallyDrop<Inner>);
 struct Inner {
     compiler: Machine,
     blank: Image,
+    /// Something was compiled since the compiler was last put back.
+    compiled: bool,
     runner: Machine,
     base: Image,
+    /// Nothing was loaded since the runner's base was kept.
+    is_base: bool,
+    keeps: Keeps,
     scripts: Vec<Script>,
     clean: Option<u64>,
     uses: u64,
@@ -103,8 +108,18 @@ struct Machine {
 struct Script {
     id: u64,
     program: Program,
-    image: Image,
+    /// What each call begins from. Missing where no second call is expected.
+    image: Option<Image>,
     used: u64,
+}
+
+/// What an engine keeps of a script for its next call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Keeps {
+    /// An image of it as it was loaded.
+    Images,
+    /// Nothing: whoever asks again loads it again. For a process that answers one event.
+    Nothing,
 }
 
 /// The clock that the engine asks.
@@ -140,21 +155,19 @@ impl Machine {
     }
 }
 
-impl Engine {
-    /// Makes an engine.
-    ///
-    /// # Errors
-    /// There is no memory to reserve, or the engine does not start.
-    pub fn new() -> io::Result<Engine> {
-        let compiler = Machine::new::<Compiling>(4 * COMPILING)?;
-        let runner = Machine::new::<Running>(4 * MOST_MEMORY)?;
-        let watch = Rc::new(Watch { deadline: Cell::new(Instant::now()), fired: Cell::new(false) });
-        let asked = watch.clone();
-        runner._runtime.set_interrupt_handler(Some(Box::new(move || asked.look())));
-        watch.deadline.set(Instant::now() + Duration::from_secs(60));
-        let console = Rc::new(RefCell::new(String::with_capacity(CONSOLE)));
-        let blank = compiler.arena.keep();
-        let compiled = compiler.context.with(|ctx| {
+/// The machine that compiles, and what it has compiled for each engine.
+struct Compiler {
+    machine: Machine,
+    blank: Image,
+    prelude: Bytecode,
+    find: Bytecode,
+}
+
+impl Compiler {
+    fn new() -> io::Result<Compiler> {
+        let machine = Machine::new::<Compiling>(4 * COMPILING)?;
+        let blank = machine.arena.keep();
+        let compiled = machine.context.with(|ctx| {
             let prelude = bytecode::compile(&ctx, "hookgate", include_str!("prelude.js"));
             let find =
                 bytecode::compile(&ctx, "hookgate", "typeof handle === 'function' ? handle : undefined");
@@ -163,8 +176,24 @@ impl Engine {
                 _ => Err(io::Error::other(thrown(&ctx))),
             }
         });
-        restore(&compiler.arena, &blank);
         let (prelude, find) = compiled?;
+        Ok(Compiler { machine, blank, prelude, find })
+    }
+}
+
+impl Engine {
+    /// Makes an engine.
+    ///
+    /// # Errors
+    /// There is no memory to reserve, or the engine does not start.
+    pub fn new(keeps: Keeps) -> io::Result<Engine> {
+        let Compiler { machine: compiler, blank, prelude, find } = Compiler::new()?;
+        let runner = Machine::new::<Running>(4 * MOST_MEMORY)?;
+        let watch = Rc::new(Watch { deadline: Cell::new(Instant::now()), fired: Cell::new(false) });
+        let asked = watch.clone();
+        runner._runtime.set_interrupt_handler(Some(Box::new(move || asked.look())));
+        watch.deadline.set(Instant::now() + Duration::from_secs(60));
+        let console = Rc::new(RefCell::new(String::with_capacity(CONSOLE)));
         let made = runner.context.with(|ctx| {
             let prelude = run(prelude.load(&ctx)?, &ctx)?;
             let prelude = prelude.into_function().ok_or(Error::Unknown)?;
@@ -180,8 +209,11 @@ impl Engine {
         Ok(Engine(ManuallyDrop::new(Inner {
             compiler,
             blank,
+            compiled: true,
             runner,
             base,
+            is_base: true,
+            keeps,
             scripts: Vec::new(),
             clean: None,
             uses: 0,
@@ -203,7 +235,8 @@ impl Engine {
 
     /// Is this script loaded?
     pub fn knows(&self, id: u64) -> bool {
-        self.0.scripts.iter().any(|script| script.id == id)
+        let is_ready = self.0.clean == Some(id);
+        self.0.scripts.iter().any(|script| script.id == id && (is_ready || script.image.is_some()))
     }
 
     /// Compiles and loads a script under a number of the caller's.
@@ -227,6 +260,9 @@ impl Engine {
 
 impl Inner {
     fn compile(&mut self, source: &str) -> Result<bytecode::Bytecode, String> {
+        if std::mem::replace(&mut self.compiled, true) {
+            restore(&self.compiler.arena, &self.blank);
+        }
         self.compiler.arena.allow(COMPILING);
         let source = source.strip_prefix('\u{feff}').unwrap_or(source);
         let compiled = self.compiler.context.with(|ctx| match bytecode::compile(&ctx, NAME, source) {
@@ -235,19 +271,23 @@ impl Inner {
             Err(_) => Err(thrown(&ctx)),
         });
         let refused = self.compiler.arena.refused();
-        restore(&self.compiler.arena, &self.blank);
         if refused { Err("the script is too large to be compiled".into()) } else { compiled }
     }
 
     fn load(&mut self, id: u64, source: &str) -> Result<(), String> {
         let bytecode = self.compile(source)?;
-        restore(&self.runner.arena, &self.base);
+        if !std::mem::replace(&mut self.is_base, false) {
+            restore(&self.runner.arena, &self.base);
+        }
         self.clean = None;
         self.runner.arena.allow(COMPILING);
         let loaded = self.runner.context.with(|ctx| bytecode.load(&ctx));
         if let (Ok(program), false) = (loaded, self.runner.arena.refused()) {
-            let image = self.runner.arena.keep();
-            self.make_room(image.size());
+            let image = (self.keeps == Keeps::Images).then(|| self.runner.arena.keep());
+            match &image {
+                Some(image) => self.make_room(image.size()),
+                None => self.scripts.clear(),
+            }
             self.scripts.push(Script { id, program, image, used: self.uses });
             self.clean = Some(id);
             return Ok(());
@@ -257,7 +297,9 @@ impl Inner {
 
     /// Forgets the scripts that were not asked for the longest time.
     fn make_room(&mut self, more: usize) {
-        let total = |scripts: &[Script]| scripts.iter().map(|script| script.image.size()).sum::<usize>();
+        let total = |scripts: &[Script]| {
+            scripts.iter().flat_map(|script| &script.image).map(Image::size).sum::<usize>()
+        };
         while !self.scripts.is_empty() && total(&self.scripts).saturating_add(more) > IMAGES {
             let oldest = self.scripts.iter().enumerate().min_by_key(|(_, script)| script.used);
             let Some((place, _)) = oldest else { return };
@@ -269,8 +311,9 @@ impl Inner {
         if self.clean == Some(id) {
             return;
         }
-        if let Some(script) = self.scripts.iter().find(|script| script.id == id) {
-            restore(&self.runner.arena, &script.image);
+        let script = self.scripts.iter().find(|script| script.id == id);
+        if let Some(image) = script.and_then(|script| script.image.as_ref()) {
+            restore(&self.runner.arena, image);
             self.clean = Some(id);
         }
     }
@@ -278,8 +321,8 @@ impl Inner {
     fn ask(&mut self, id: u64, question: &Question<'_>) -> (Outcome, String) {
         self.ready(id);
         self.uses = self.uses.saturating_add(1);
-        let uses = self.uses;
-        let Some(script) = self.scripts.iter_mut().find(|script| script.id == id) else {
+        let (uses, is_ready) = (self.uses, self.clean == Some(id));
+        let Some(script) = self.scripts.iter_mut().find(|script| script.id == id && is_ready) else {
             return (Outcome::Failed("the script is not loaded".into()), String::new());
         };
         script.used = uses;

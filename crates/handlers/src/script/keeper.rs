@@ -2,9 +2,10 @@
 //! the thread that started it, so no other thread may do so.
 
 use super::link::Link;
-use super::pool::Shared;
+use super::pool::{PoolSettings, Shared};
 use super::protocol::Said;
 use super::shares::Tenant;
+use super::worker::ONCE;
 use super::wrecks::Wrecks;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use std::collections::HashMap;
@@ -17,6 +18,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, mpsc};
 use std::time::{Duration, Instant};
 
+/// The number of a worker that the pool starts itself.
+pub(super) const FIRST: u64 = 1;
 /// A worker that does not say hello within this time does not come up.
 const STARTING: Duration = Duration::from_secs(10);
 /// Somebody must have waited so long before workers beyond the usual number are started.
@@ -131,18 +134,21 @@ struct Starting {
 }
 
 /// The keeper's life.
-pub(super) fn run(shared: &Arc<Shared>, notes: Notes) {
+pub(super) fn run(shared: &Arc<Shared>, notes: Notes, first: Option<Child>) {
     let mut keeper = Keeper {
         shared,
         children: HashMap::new(),
         starting: Vec::new(),
         abandoned: Vec::new(),
-        next_id: 1,
+        next_id: FIRST.saturating_add(1),
         failures: 0,
         pause_until: None,
         look_at: None,
         shrink_at: None,
     };
+    if let Some(child) = first {
+        keeper.keep(FIRST, child);
+    }
     loop {
         keeper.staff();
         keeper.wait(notes.wire.as_ref());
@@ -211,22 +217,27 @@ impl Keeper<'_> {
     fn start(&mut self) {
         let id = self.next_id;
         self.next_id = self.next_id.saturating_add(1);
-        match spawn(self.shared, id) {
+        match spawn(&self.shared.settings, id) {
             Ok((child, link)) => {
-                #[cfg(target_os = "linux")]
-                let end = rustix::process::pidfd_open(
-                    rustix::process::Pid::from_child(&child),
-                    rustix::process::PidfdFlags::empty(),
-                )
-                .ok();
-                #[cfg(target_os = "linux")]
-                self.children.insert(id, Kept { child, end });
-                #[cfg(not(target_os = "linux"))]
-                self.children.insert(id, Kept { child });
+                self.keep(id, child);
                 self.starting.push(Starting { link, due: Instant::now() + STARTING });
             }
             Err(error) => self.failed(&format!("no script worker could be started: {}", plain(&error))),
         }
+    }
+
+    /// Waits for the end of a worker from now on.
+    fn keep(&mut self, id: u64, child: Child) {
+        #[cfg(target_os = "linux")]
+        let end = rustix::process::pidfd_open(
+            rustix::process::Pid::from_child(&child),
+            rustix::process::PidfdFlags::empty(),
+        )
+        .ok();
+        #[cfg(target_os = "linux")]
+        self.children.insert(id, Kept { child, end });
+        #[cfg(not(target_os = "linux"))]
+        self.children.insert(id, Kept { child });
     }
 
     /// A worker did not come up. Once is an accident, which the next one mends; twice in a row is a reason to say no.
@@ -355,13 +366,14 @@ impl Keeper<'_> {
     }
 }
 
-fn spawn(shared: &Shared, id: u64) -> io::Result<(Child, Link)> {
+/// Starts a worker.
+pub(super) fn spawn(settings: &PoolSettings, id: u64) -> io::Result<(Child, Link)> {
     let (stdin, to) = io::pipe()?;
     let (from, stdout) = io::pipe()?;
-    let program = &shared.settings.program;
-    let child = Command::new(&program.path)
-        .args(&program.args)
+    let child = Command::new(&settings.program.path)
+        .args(&settings.program.args)
         .arg(std::process::id().to_string())
+        .args(settings.at_once.then_some(ONCE))
         .env_clear()
         .current_dir("/")
         // the terminal's signals are for the door, not for its workers

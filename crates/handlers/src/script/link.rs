@@ -1,6 +1,6 @@
 //! The pool's end of one worker: requests out, replies in. It never blocks unless asked to.
 
-use super::protocol::{self, HEAD, Reply, Request};
+use super::protocol::{self, HEAD, Reply, Request, Said};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use std::collections::HashSet;
 use std::io::{self, PipeReader, PipeWriter, Read, Write};
@@ -45,6 +45,8 @@ struct Wire {
     sent: usize,
     input: Vec<u8>,
     number: u64,
+    /// The worker's hello is still to come, before its first reply.
+    hello_is_due: bool,
 }
 
 impl Link {
@@ -52,6 +54,12 @@ impl Link {
         rustix::io::ioctl_fionbio(&to, true)?;
         rustix::io::ioctl_fionbio(&from, true)?;
         Ok(Link { id, last: 0, to, from, watched: None, known: HashSet::new(), wire: Wire::default() })
+    }
+
+    /// The same to a worker that is asked before it has said hello: it finds the request when it is ready.
+    pub(super) fn asked_at_once(mut self) -> Link {
+        self.wire.hello_is_due = true;
+        self
     }
 
     /// What becomes readable with a reply, or with the worker's end.
@@ -192,6 +200,15 @@ impl Wire {
         };
         let end = length.saturating_add(HEAD);
         let Some(frame) = self.input.get(HEAD..end) else { return Ok(None) };
+        if self.hello_is_due {
+            let hello = protocol::read_reply(frame).ok_or_else(invalid)?;
+            if !matches!(hello.said, Said::Hello(_)) {
+                return Err(invalid());
+            }
+            self.hello_is_due = false;
+            self.input.drain(..end);
+            return self.whole();
+        }
         if self.input.len() > end {
             return Err(invalid());
         }

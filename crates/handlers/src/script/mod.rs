@@ -38,7 +38,7 @@ mod verdict;
 mod worker;
 mod wrecks;
 
-pub use engine::{Engine, Outcome, Question};
+pub use engine::{Engine, Keeps, Outcome, Question};
 pub use handler::{ScriptHandler, maker};
 pub use pool::{Pool, PoolSettings, WorkerProgram};
 pub use worker::{WORKER_WORD, is_worker, worker_main};

@@ -67,6 +67,9 @@ pub struct PoolSettings {
     pub grace: Duration,
     /// When a script that wrecks its workers is put to rest.
     pub wrecks: WreckLimits,
+    /// Whether the first worker is started by the thread that makes the pool, which must live as long as it, and is asked
+    /// before it has said that it is ready; and whether workers keep nothing of a script for its next call. Default: no.
+    pub at_once: bool,
 }
 
 impl PoolSettings {
@@ -74,15 +77,30 @@ impl PoolSettings {
     pub fn new(program: WorkerProgram) -> PoolSettings {
         let cores = std::thread::available_parallelism().map_or(1, usize::from).min(64);
         PoolSettings {
-            program,
             workers: cores,
             spare: 1,
             checks: true,
             most: cores.saturating_mul(4).max(8),
             share: cores,
+            at_once: false,
+            ..PoolSettings::for_one_event(program)
+        }
+    }
+
+    /// Those of a process that answers one event: one worker, started at once, none in reserve, and scripts are
+    /// not compiled beforehand.
+    pub fn for_one_event(program: WorkerProgram) -> PoolSettings {
+        PoolSettings {
+            program,
+            workers: 1,
+            spare: 0,
+            checks: false,
+            most: 1,
+            share: 1,
             queue: 1024,
             grace: Duration::from_millis(25),
             wrecks: WreckLimits::default(),
+            at_once: true,
         }
     }
 }
@@ -179,7 +197,13 @@ impl Pool {
     pub fn new(settings: PoolSettings) -> Arc<Pool> {
         let (bell, notes) = keeper::bell();
         let shares = Shares::new(settings.share, settings.queue);
-        let state = State { idle: Vec::new(), shares, down: None, unconfined: None, closed: false };
+        // the keeper tries again what fails here, and tells why
+        let first = settings.at_once.then(|| keeper::spawn(&settings, keeper::FIRST).ok()).flatten();
+        let (first, idle) = match first {
+            Some((child, link)) => (Some(child), vec![link.asked_at_once()]),
+            None => (None, Vec::new()),
+        };
+        let state = State { idle, shares, down: None, unconfined: None, closed: false };
         let shared = Arc::new(Shared {
             settings,
             state: Mutex::new(state),
@@ -188,8 +212,9 @@ impl Pool {
             moments: Moments::default(),
         });
         let kept = shared.clone();
-        let keeper =
-            std::thread::Builder::new().name("script-keeper".into()).spawn(move || keeper::run(&kept, notes));
+        let keeper = std::thread::Builder::new()
+            .name("script-keeper".into())
+            .spawn(move || keeper::run(&kept, notes, first));
         let keeper = match keeper {
             Ok(keeper) => Some(keeper),
             Err(error) => {

@@ -1,6 +1,7 @@
 // Runs before any script, in a context of its own; what scripts must not reach is in this function's scope.
 // Everything that is called after a script has run was taken hold of here, before it.
-(function (write) {
+// No bracket stands in front: the compiler would look for the end of what it holds before it reads it.
+0, function (write) {
   "use strict";
   const uncurry = Function.prototype.bind.bind(Function.prototype.call);
   const slice = uncurry(String.prototype.slice);
@@ -122,4 +123,4 @@
       return [wellFormed(what), wellFormed(stack)];
     },
   };
-})
+}

@@ -1,7 +1,7 @@
 //! The worker process: reads requests from stdin, answers on stdout, ends with stdin.
 
 use super::confine::{self, Fuel};
-use super::engine::{Engine, MOST_MEMORY, Outcome, Question};
+use super::engine::{Engine, Keeps, MOST_MEMORY, Outcome, Question};
 use super::protocol::{self, Ask, HEAD, Reply, Request, Said};
 use rustix::process::Pid;
 use std::io;
@@ -10,6 +10,9 @@ use std::time::{Duration, Instant};
 
 /// The first argument of a program that is started as a worker.
 pub const WORKER_WORD: &str = "__script-worker";
+
+/// Stands behind the parent's number where a script is not expected to be asked twice.
+pub(super) const ONCE: &str = "once";
 
 /// A buffer that grew beyond this is given back after the call.
 const KEPT: usize = 1 << 20;
@@ -27,7 +30,12 @@ pub fn worker_main() -> ExitCode {
     if !confine::begin(parent) {
         return ExitCode::FAILURE;
     }
-    let Ok(engine) = Engine::new() else { return ExitCode::FAILURE };
+    let keeps = if std::env::args_os().nth(3).is_some_and(|word| word == ONCE) {
+        Keeps::Nothing
+    } else {
+        Keeps::Images
+    };
+    let Ok(engine) = Engine::new(keeps) else { return ExitCode::FAILURE };
     let missing = confine::finish().join(", ");
     let mut worker = Worker { engine, fuel: Fuel::new(), out: Vec::new() };
     let hello = Reply { number: 0, said: Said::Hello(missing), console: String::new() };
