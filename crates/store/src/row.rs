@@ -111,14 +111,11 @@ fn half(digest: &[u8]) -> Dedup {
 
 impl<'a> Row<'a> {
     /// The row of a record, still without its detail.
-    pub(crate) fn of(record: &'a Record, tag: &Dedup, created_at: i64) -> Result<Row<'a>, StoreError> {
-        let input_hash = from_hex(&record.input_hash).ok_or_else(|| {
-            StoreError::Refused(format!("input_hash: expected 64 hex digits, found `{}`", record.input_hash))
-        })?;
+    pub(crate) fn of(record: &'a Record, tag: &Dedup, created_at: i64) -> Row<'a> {
         let refused = &record.refused_fields;
         let refused_fields =
             (!refused.is_empty()).then(|| Cow::Owned(serde_json::Value::from(refused.clone()).to_string()));
-        Ok(Row {
+        Row {
             hook: &record.hook,
             label: &record.label,
             version: &record.hook_version,
@@ -128,7 +125,7 @@ impl<'a> Row<'a> {
             event_id: &record.event_id,
             event: record.event,
             tool_name: record.tool_name.as_deref(),
-            input_hash,
+            input_hash: record.input_hash.0,
             decision: hookgate_core::word::Word::as_str(record.decision),
             cause: record.cause.map(hookgate_core::word::Word::as_str),
             duration_us: u64::try_from(record.duration.as_micros()).unwrap_or(u64::MAX),
@@ -140,7 +137,7 @@ impl<'a> Row<'a> {
             trace_id: record.trace_id.as_deref(),
             created_at,
             detail: None,
-        })
+        }
     }
 
     /// Writes the canonical bytes.

@@ -219,8 +219,10 @@ impl Store {
 
 impl Recorder for Store {
     fn record(&self, record: Record) -> BoxFuture<'_, Result<(), RecordError>> {
-        let frame = self.sealer.row(&record);
-        Box::pin(async move { self.spool.put(frame.map_err(|error| RecordError(error.to_string()))?).await })
+        match self.sealer.row(&record) {
+            Ok(frame) => self.spool.put(frame),
+            Err(error) => Box::pin(std::future::ready(Err(RecordError(error.to_string())))),
+        }
     }
 
     fn digest(&self, canonical: &[u8]) -> [u8; 32] {
@@ -274,7 +276,7 @@ impl Sealer {
     }
 
     fn row(&self, record: &Record) -> Result<Frame, StoreError> {
-        let mut row = Row::of(record, &self.tag(&record.hook), (self.clock)())?;
+        let mut row = Row::of(record, &self.tag(&record.hook), (self.clock)());
         if let (Some(keys), Some(detail)) = (&self.keys, &record.error_detail) {
             let kept = cut(detail, LONGEST_DETAIL);
             row.detail = Some(keys.seal(Purpose::Detail, &row.dedup, kept.as_bytes())?);

@@ -46,7 +46,7 @@ impl<'a> Reader<'a> {
 
     pub(crate) fn take(&mut self, count: usize) -> Result<&'a [u8], StoreError> {
         let end = self.at.saturating_add(count);
-        let taken = self.whole.get(self.at..end).ok_or(StoreError::Frame)?;
+        let Some(taken) = self.whole.get(self.at..end) else { return Err(StoreError::Frame) };
         self.at = end;
         Ok(taken)
     }
@@ -68,11 +68,13 @@ impl<'a> Reader<'a> {
     }
 
     pub(crate) fn bytes(&mut self) -> Result<&'a [u8], StoreError> {
-        self.optional_bytes()?.ok_or(StoreError::Frame)
+        let Some(bytes) = self.optional_bytes()? else { return Err(StoreError::Frame) };
+        Ok(bytes)
     }
 
     pub(crate) fn text(&mut self) -> Result<&'a str, StoreError> {
-        self.optional()?.ok_or(StoreError::Frame)
+        let Some(text) = self.optional()? else { return Err(StoreError::Frame) };
+        Ok(text)
     }
 
     pub(crate) fn optional(&mut self) -> Result<Option<&'a str>, StoreError> {

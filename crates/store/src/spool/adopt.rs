@@ -49,9 +49,9 @@ fn move_all(
         // it was promised to outlive a power cut, wherever it is
         database.sync_each(true)?;
     }
-    let mut moved = header.moved;
+    let (mut moved, mut piece) = (header.moved, Vec::new());
     while moved < end {
-        let piece = read_piece(segment, moved, end)?;
+        read_piece(segment, moved, end, &mut piece)?;
         let last = moved.saturating_add(u64::try_from(piece.len()).unwrap_or(0)) >= end;
         let found = frame::read(&piece, header.generation, ROWS, last);
         if found.used == 0 {

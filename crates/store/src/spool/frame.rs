@@ -3,7 +3,7 @@
 //! | bytes | frame |
 //! |---|---|
 //! | 4 | length of the body |
-//! | 4 | checksum of the body, mixed with the file's generation |
+//! | 4 | CRC-32 of the body, mixed with the file's generation |
 //! | … | body: kind (1 row, 2 job, 3 filter trace), then what it says |
 //!
 //! A file that is used again gets a new generation, so old frames behind the last new one do not count. What is torn
@@ -51,7 +51,7 @@ impl Frame {
             let text = format!("a record of {} bytes is too large; at most {LARGEST} are kept", body.len());
             return Err(StoreError::Refused(text));
         }
-        let (len, sum) = (u32::try_from(body.len()).unwrap_or(0), checksum(body));
+        let (len, sum) = (u32::try_from(body.len()).unwrap_or(0), crc32fast::hash(body));
         for (place, byte) in bytes.iter_mut().zip(len.to_le_bytes().into_iter().chain(sum.to_le_bytes())) {
             *place = byte;
         }
@@ -136,7 +136,7 @@ fn next(piece: &[u8], at: usize, generation: u64) -> Next<'_> {
         return Next::Damaged;
     }
     let Some(body) = rest.get(..len) else { return Next::Torn };
-    if checksum(body) ^ mix(generation) != u32::from_le_bytes(sum) {
+    if crc32fast::hash(body) ^ mix(generation) != u32::from_le_bytes(sum) {
         return Next::Damaged;
     }
     Next::Body(body, at.saturating_add(FRAME_HEAD).saturating_add(len))
@@ -174,57 +174,6 @@ fn mix(generation: u64) -> u32 {
     u32::try_from(folded & 0xffff_ffff).unwrap_or(0).wrapping_mul(0x9e37_79b1)
 }
 
-/// CRC-32, eight bytes at a step.
-pub(crate) fn checksum(bytes: &[u8]) -> u32 {
-    let mut sum = u32::MAX;
-    let mut eights = bytes.chunks_exact(8);
-    for eight in &mut eights {
-        let Ok([a, b, c, d, rest @ ..]) = <[u8; 8]>::try_from(eight) else { continue };
-        let low = (u32::from_le_bytes([a, b, c, d]) ^ sum).to_le_bytes();
-        let bytes = low.into_iter().chain(rest);
-        sum = bytes.zip(TABLES.iter().rev()).fold(0, |sum, (byte, table)| sum ^ at(table, byte));
-    }
-    for byte in eights.remainder() {
-        let [low, ..] = sum.to_le_bytes();
-        sum = at(&TABLES[0], low ^ byte) ^ (sum >> 8);
-    }
-    !sum
-}
-
-fn at(table: &[u32; 256], byte: u8) -> u32 {
-    table.get(usize::from(byte)).copied().unwrap_or(0)
-}
-
-static TABLES: [[u32; 256]; 8] = tables();
-
-#[expect(clippy::indexing_slicing, clippy::arithmetic_side_effects, reason = "evaluated by the compiler")]
-#[expect(clippy::cast_possible_truncation, clippy::as_conversions, reason = "evaluated by the compiler")]
-const fn tables() -> [[u32; 256]; 8] {
-    let mut tables = [[0; 256]; 8];
-    let mut byte = 0;
-    while byte < 256 {
-        let mut sum = byte as u32;
-        let mut bit = 0;
-        while bit < 8 {
-            sum = if sum & 1 == 1 { (sum >> 1) ^ 0xedb8_8320 } else { sum >> 1 };
-            bit += 1;
-        }
-        tables[0][byte] = sum;
-        byte += 1;
-    }
-    let mut table = 1;
-    while table < 8 {
-        let mut byte = 0;
-        while byte < 256 {
-            let before = tables[table - 1][byte];
-            tables[table][byte] = (before >> 8) ^ tables[0][(before & 0xff) as usize];
-            byte += 1;
-        }
-        table += 1;
-    }
-    tables
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -249,22 +198,6 @@ mod tests {
         let found = read(piece, 7, 1024, last);
         let seen: Vec<u8> = found.batch.jobs.iter().map(|job| job.dedup[0]).collect();
         assert_eq!((seen.as_slice(), found.damaged), (numbers, damaged));
-    }
-
-    #[test]
-    fn the_checksum_is_the_usual_one() {
-        assert_eq!(checksum(b"123456789"), 0xcbf4_3926);
-        assert_eq!(checksum(b""), 0);
-        assert_eq!(checksum(&[b'x'; 37]), {
-            let mut sum = u32::MAX;
-            for _ in 0..37 {
-                sum ^= u32::from(b'x');
-                for _ in 0..8 {
-                    sum = if sum & 1 == 1 { (sum >> 1) ^ 0xedb8_8320 } else { sum >> 1 };
-                }
-            }
-            !sum
-        });
     }
 
     #[test]

@@ -11,11 +11,10 @@ use std::sync::mpsc::Sender;
 use std::sync::{Arc, MutexGuard};
 use std::time::{Duration, Instant};
 
-/// Rows in one transaction, where so many wait: the more there are, the fewer pages of the index over hook and event are
-/// written for each.
+/// Rows in one transaction, where so many wait: the more there are, the fewer pages are written for each.
 pub(super) const ROWS: usize = 8192;
-/// A piece of a file that is read at once; the largest frame fits.
-const PIECE: u64 = 4 << 20;
+/// A piece of a file that is read at once; about as many rows, and the largest frame fits.
+const PIECE: u64 = 2 << 20;
 /// How long it waits for more before it begins a transaction for a few rows.
 const GATHER: Duration = Duration::from_millis(20);
 /// As much is worth a transaction at once.
@@ -40,6 +39,8 @@ pub(super) struct Moving {
     /// When retention is looked after next, and the time before which rows are to go, while it is under way.
     care_at: i64,
     pruning: Option<i64>,
+    /// What was read last; kept while there is work, because making room for it anew costs more than reading.
+    piece: Vec<u8>,
 }
 
 /// Moves until all is moved and nothing more can come, or the time that was given for that is over.
@@ -104,26 +105,32 @@ impl Moving {
             name: name.to_owned(),
             care_at: i64::MIN,
             pruning: None,
+            piece: Vec::new(),
         }
+    }
+
+    /// Tells the database which hooks there are now. A source stays in the list until the database knows, because who
+    /// flushes waits for the list.
+    fn install(&self, database: &mut dyn Database) -> Result<(), StoreError> {
+        let next = || {
+            let state = self.shared.state();
+            state.installs.first_key_value().map(|(source, hooks)| (source.clone(), hooks.clone()))
+        };
+        while let Some((source, hooks)) = next() {
+            database.install(&source, &hooks)?;
+            let mut state = self.shared.state();
+            // unless there is a newer word
+            if state.installs.get(&source) == Some(&hooks) {
+                state.installs.remove(&source);
+            }
+        }
+        self.shared.changed.notify_all();
+        Ok(())
     }
 
     /// What is done when there is nothing to move: deleted hooks and retention. True if there is more to do.
     fn care(&mut self, database: &mut dyn Database) -> Result<bool, StoreError> {
-        let installs = std::mem::take(&mut self.shared.state().installs);
-        let mut failed = None;
-        for (source, hooks) in installs {
-            if failed.is_none() {
-                failed = database.install(&source, &hooks).err();
-            }
-            if failed.is_some() {
-                // unless there is a newer word
-                self.shared.state().installs.entry(source).or_insert(hooks);
-            }
-        }
-        if let Some(error) = failed {
-            return Err(error);
-        }
-        self.shared.changed.notify_all();
+        self.install(database)?;
         let Some(keep) = self.place.keep else { return Ok(false) };
         if self.pruning.is_none() {
             let now = (self.place.clock)();
@@ -167,7 +174,7 @@ impl Moving {
     }
 
     /// Moves one batch; false if there was nothing to move.
-    fn step(&self, database: &mut dyn Database) -> Result<bool, StoreError> {
+    fn step(&mut self, database: &mut dyn Database) -> Result<bool, StoreError> {
         let mut state = self.shared.state();
         // the older segment first: rows stay in order
         let older = 1usize.saturating_sub(state.active);
@@ -175,12 +182,14 @@ impl Moving {
         let file = *state.file(from);
         drop(state);
         if file.waiting() == 0 {
+            self.piece = Vec::new();
             return Ok(false);
         }
         let segment = self.shared.segment(from);
-        let piece = read_piece(segment, file.moved, file.written)?;
+        read_piece(segment, file.moved, file.written, &mut self.piece)?;
+        let piece = self.piece.as_slice();
         let whole = file.moved.saturating_add(u64::try_from(piece.len()).unwrap_or(0)) >= file.written;
-        let mut found = frame::read(&piece, file.generation, ROWS, whole);
+        let mut found = frame::read(piece, file.generation, ROWS, whole);
         if piece.is_empty() {
             // somebody cut the file: there is nothing left to move
             found.damaged = 1;
@@ -235,11 +244,16 @@ impl Moving {
     }
 }
 
-/// What stands in a file between two places, up to a bound.
-pub(super) fn read_piece(segment: &Segment, from: u64, to: u64) -> Result<Vec<u8>, StoreError> {
+/// What stands in a file between two places, up to a bound, in the place of what the buffer held.
+pub(super) fn read_piece(
+    segment: &Segment,
+    from: u64,
+    to: u64,
+    piece: &mut Vec<u8>,
+) -> Result<(), StoreError> {
     let len = to.saturating_sub(from).min(PIECE);
-    let mut piece = vec![0; usize::try_from(len).unwrap_or(0)];
-    let filled = segment.read(&mut piece, from).map_err(StoreError::file(&segment.path))?;
+    piece.resize(usize::try_from(len).unwrap_or(0), 0);
+    let filled = segment.read(piece, from).map_err(StoreError::file(&segment.path))?;
     piece.truncate(filled);
-    Ok(piece)
+    Ok(())
 }

@@ -8,8 +8,10 @@ use super::writer::{self, Writing};
 use crate::error::StoreError;
 use crate::files;
 use crate::store::Place;
+use hookgate_core::future::BoxFuture;
 use hookgate_core::record::RecordError;
 use std::collections::BTreeMap;
+use std::future::ready;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -150,16 +152,32 @@ impl Spool {
         }
     }
 
-    /// Waits for room, hands the frame over, and waits until it is as safe as promised.
-    pub(crate) async fn put(&self, frame: Frame) -> Result<(), RecordError> {
-        let room = self.room.acquire_many(room_of(&frame)).await;
-        room.map_err(|_| RecordError(StoreError::Closed.to_string()))?.forget();
+    /// Waits for room, hands the frame over, and waits until it is as safe as promised. Where there is room, and nothing
+    /// is promised, it is done before this returns.
+    pub(crate) fn put(&self, frame: Frame) -> BoxFuture<'_, Result<(), RecordError>> {
+        match self.room.try_acquire_many(room_of(&frame)) {
+            Ok(room) => room.forget(),
+            Err(_) => {
+                return Box::pin(async move {
+                    let room = self.room.acquire_many(room_of(&frame)).await;
+                    room.map_err(|_| RecordError(StoreError::Closed.to_string()))?.forget();
+                    self.promise(frame).await
+                });
+            }
+        }
+        self.promise(frame)
+    }
+
+    /// Hands the frame over, and waits until it is as safe as promised.
+    fn promise(&self, frame: Frame) -> BoxFuture<'static, Result<(), RecordError>> {
         if self.limits.durability == Durability::Relaxed {
-            return self.hand_over(Ticket { frame, ack: None, is_over: false });
+            return Box::pin(ready(self.hand_over(Ticket { frame, ack: None, is_over: false })));
         }
         let (ack, kept) = oneshot::channel();
-        self.hand_over(Ticket { frame, ack: Some(ack), is_over: false })?;
-        kept.await.unwrap_or_else(|_| Err(RecordError(StoreError::Closed.to_string())))
+        if let Err(error) = self.hand_over(Ticket { frame, ack: Some(ack), is_over: false }) {
+            return Box::pin(ready(Err(error)));
+        }
+        Box::pin(async { kept.await.unwrap_or_else(|_| Err(RecordError(StoreError::Closed.to_string()))) })
     }
 
     /// Hands the frame over if there is room now. Nobody is told when it is written.

@@ -1,12 +1,12 @@
 //! Everything that changes rows: adding, retention, deleted hooks, new seals.
 
-use super::intern::Cache;
+use super::intern::{Cache, Numbers};
 use crate::chain::{Anchor, Link, start};
 use crate::database::{Appended, Batch, MarkAnchor, Pruned};
 use crate::job::NewJob;
 use crate::keys::ChainKey;
-use crate::row::{Hash, Sealed};
-use rusqlite::{Connection, OptionalExtension, Transaction, TransactionBehavior, params};
+use crate::row::{Hash, Row, Sealed};
+use rusqlite::{Connection, OptionalExtension, Statement, Transaction, TransactionBehavior, params};
 
 /// Rows that retention takes out in one transaction, so that writers get their turn.
 const AT_ONCE: i64 = 10_000;
@@ -45,6 +45,63 @@ pub(super) fn append(
     Ok(appended)
 }
 
+/// What every row has.
+const INSERT: &str = "
+INSERT INTO executions(n, hook, subject, kind, chain, seq, created_at, duration_us, input_hash, dedup, hash, event_id)
+VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12) ON CONFLICT(event_id, dedup) DO NOTHING";
+
+/// All that a row can have: the rest is NULL in most rows, and handing that over costs too.
+const INSERT_MORE: &str = "
+INSERT INTO executions(n, hook, subject, kind, chain, seq, created_at, duration_us, input_hash, dedup, hash, event_id,
+error, refused_fields, tokens, trace_id, key_id, detail, times)
+VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19)
+ON CONFLICT(event_id, dedup) DO NOTHING";
+
+/// Whether a row has more than what every row has.
+fn has_more(row: &Row<'_>) -> bool {
+    let Row { error, refused_fields, tokens, trace_id, detail, times, .. } = row;
+    let has_text = error.is_some() || refused_fields.is_some() || trace_id.is_some();
+    has_text || tokens.is_some() || detail.is_some() || *times > 1
+}
+
+/// Where a row comes to stand.
+struct Place {
+    n: i64,
+    chain: i64,
+    link: Link,
+}
+
+/// Gives a row to its statement.
+fn bind(insert: &mut Statement<'_>, row: &Row<'_>, numbers: Numbers, place: &Place) -> rusqlite::Result<()> {
+    let Numbers { hook, subject, kind } = numbers;
+    for (column, number) in (1..).zip([
+        place.n,
+        hook,
+        subject,
+        kind,
+        place.chain,
+        signed(place.link.seq),
+        row.created_at,
+        signed(row.duration_us),
+    ]) {
+        insert.raw_bind_parameter(column, number)?;
+    }
+    insert.raw_bind_parameter(9, row.input_hash)?;
+    insert.raw_bind_parameter(10, row.dedup)?;
+    insert.raw_bind_parameter(11, place.link.hash)?;
+    insert.raw_bind_parameter(12, row.event_id)?;
+    if has_more(row) {
+        insert.raw_bind_parameter(13, row.error)?;
+        insert.raw_bind_parameter(14, row.refused_fields.as_deref())?;
+        insert.raw_bind_parameter(15, row.tokens.map(signed))?;
+        insert.raw_bind_parameter(16, row.trace_id)?;
+        insert.raw_bind_parameter(17, row.detail.as_ref().map(|sealed| &*sealed.key_id))?;
+        insert.raw_bind_parameter(18, row.detail.as_ref().map(|sealed| &*sealed.bytes))?;
+        insert.raw_bind_parameter(19, (row.times > 1).then_some(signed(row.times)))?;
+    }
+    Ok(())
+}
+
 fn append_rows(
     transaction: &Transaction<'_>,
     cache: &mut Cache,
@@ -58,37 +115,15 @@ fn append_rows(
     cache.renew(transaction)?;
     let chain = chain_of(transaction, writer)?;
     let (mut head, mut number, mut added) = (chain.head, last_number(transaction)?, 0u64);
-    let mut insert = transaction.prepare_cached(
-        "INSERT INTO executions(n, hook, subject, kind, chain, seq, created_at, duration_us, input_hash, dedup, hash,
-         event_id, error, refused_fields, tokens, trace_id, key_id, detail, times)
-         VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19)
-         ON CONFLICT(dedup) DO NOTHING",
-    )?;
+    let (mut insert, mut insert_more) =
+        (transaction.prepare_cached(INSERT)?, transaction.prepare_cached(INSERT_MORE)?);
     for framed in &batch.rows {
-        let row = &framed.row;
         let numbers = cache.numbers(transaction, framed)?;
         let next = head.next(key, framed.canonical);
-        let changed = insert.execute(params![
-            number.saturating_add(1),
-            numbers.hook,
-            numbers.subject,
-            numbers.kind,
-            chain.number,
-            signed(next.seq),
-            row.created_at,
-            signed(row.duration_us),
-            row.input_hash,
-            row.dedup,
-            next.hash,
-            row.event_id,
-            row.error,
-            row.refused_fields.as_deref(),
-            row.tokens.map(signed),
-            row.trace_id,
-            row.detail.as_ref().map(|sealed| &*sealed.key_id),
-            row.detail.as_ref().map(|sealed| &*sealed.bytes),
-            (row.times > 1).then_some(signed(row.times)),
-        ])?;
+        let place = Place { n: number.saturating_add(1), chain: chain.number, link: next };
+        let insert = if has_more(&framed.row) { &mut insert_more } else { &mut insert };
+        bind(insert, &framed.row, numbers, &place)?;
+        let changed = insert.raw_execute()?;
         // a row that is there already leaves no gap: its place goes to the next one
         if changed > 0 {
             (head, number, added) = (next, number.saturating_add(1), added.saturating_add(1));

@@ -13,10 +13,18 @@ const MOST: usize = 32_768;
 pub(super) struct Cache {
     /// What the database's numbers were valid for: retention and deleted hooks begin a new generation.
     generation: Option<i64>,
-    hooks: HashMap<Vec<u8>, i64>,
-    subjects: HashMap<Vec<u8>, i64>,
-    kinds: HashMap<Vec<u8>, i64>,
+    hooks: Written,
+    subjects: Written,
+    kinds: Written,
     scratch: Vec<u8>,
+}
+
+/// The numbers of the texts of one table.
+#[derive(Debug, Default)]
+struct Written {
+    /// Rows that come one after the other are often of one session.
+    last: (Vec<u8>, i64),
+    all: HashMap<Vec<u8>, i64>,
 }
 
 /// The numbers of a row's texts.
@@ -54,27 +62,35 @@ impl Cache {
         self.scratch.extend_from_slice(framed.wording);
         self.scratch.extend_from_slice(row.hook.as_bytes());
         Ok(Numbers {
-            hook: known(&mut self.hooks, &self.scratch, || hook(connection, row))?,
-            subject: known(&mut self.subjects, framed.subject, || subject(connection, row))?,
-            kind: known(&mut self.kinds, framed.kind, || kind(connection, row))?,
+            hook: self.hooks.number(&self.scratch, || hook(connection, row))?,
+            subject: self.subjects.number(framed.subject, || subject(connection, row))?,
+            kind: self.kinds.number(framed.kind, || kind(connection, row))?,
         })
     }
 }
 
-fn known(
-    numbers: &mut HashMap<Vec<u8>, i64>,
-    text: &[u8],
-    make: impl FnOnce() -> rusqlite::Result<i64>,
-) -> rusqlite::Result<i64> {
-    if let Some(number) = numbers.get(text) {
-        return Ok(*number);
+impl Written {
+    /// The number of a text, which is never empty; `make` asks the database for it.
+    fn number(&mut self, text: &[u8], make: impl FnOnce() -> rusqlite::Result<i64>) -> rusqlite::Result<i64> {
+        if self.last.0 == text {
+            return Ok(self.last.1);
+        }
+        let number = match self.all.get(text) {
+            Some(number) => *number,
+            None => {
+                let number = make()?;
+                if self.all.len() >= MOST {
+                    self.all.clear();
+                }
+                self.all.insert(text.to_owned(), number);
+                number
+            }
+        };
+        self.last.0.clear();
+        self.last.0.extend_from_slice(text);
+        self.last.1 = number;
+        Ok(number)
     }
-    let number = make()?;
-    if numbers.len() >= MOST {
-        numbers.clear();
-    }
-    numbers.insert(text.to_owned(), number);
-    Ok(number)
 }
 
 fn hook(connection: &Connection, row: &Row<'_>) -> rusqlite::Result<i64> {

@@ -1,18 +1,17 @@
 //! Everything that only reads.
 //!
 //! A filter's texts are first turned into the numbers that stand for them, so that the rows of one session come from an
-//! index however many others there are. An event is found by the unique index over hook and event: one probe for each
-//! hook that ever was.
+//! index however many others there are.
 
 use super::intern::{Hook, Kind, Subject, Texts};
 use crate::chain::{Anchor, ChainState, Epoch, Link};
 use crate::database::See;
 use crate::error::StoreError;
 use crate::query::{Entry, Filter, Group, InChain, Order, Stats};
-use crate::row::{Dedup, Row, Sealed, dedup};
+use crate::row::{Dedup, Row, Sealed};
 use rusqlite::types::{Value, ValueRef};
 use rusqlite::{Connection, OptionalExtension, params_from_iter};
-use std::collections::{BTreeSet, HashMap};
+use std::collections::HashMap;
 
 const COLUMNS: &str = "e.n, e.chain, e.seq, e.hash, e.hook, e.subject, e.kind, e.created_at, e.duration_us,
     e.input_hash, e.dedup, e.event_id, e.error, e.refused_fields, e.tokens, e.trace_id, e.key_id, e.detail, e.times";
@@ -30,7 +29,7 @@ impl Where {
         self.values.extend(values);
     }
 
-    fn of(connection: &Connection, filter: &Filter) -> rusqlite::Result<Where> {
+    fn of(filter: &Filter) -> Where {
         let mut all = Where { text: "1".into(), values: Vec::new() };
         let text = |text: &String| Value::from(text.clone());
         let subject = [
@@ -57,9 +56,7 @@ impl Where {
             );
         }
         if let Some(event_id) = &filter.event_id {
-            let keys = dedups_of(connection, event_id)?;
-            let marks = vec!["?"; keys.len()].join(", ");
-            all.and(&format!("e.dedup IN ({marks})"), keys.into_iter().map(|key| Value::Blob(key.to_vec())));
+            all.and("e.event_id = ?", [text(event_id)]);
         }
         if let Some(hash) = &filter.input_hash {
             all.and("e.input_hash = ?", [Value::Blob(hash.to_vec())]);
@@ -68,7 +65,7 @@ impl Where {
             all.and("e.trace_id = ?", [text(trace)]);
         }
         all.and_times(filter);
-        Ok(all)
+        all
     }
 
     fn and_times(&mut self, filter: &Filter) {
@@ -81,13 +78,6 @@ impl Where {
     }
 }
 
-/// The unique keys that an event's rows can have.
-fn dedups_of(connection: &Connection, event_id: &str) -> rusqlite::Result<BTreeSet<Dedup>> {
-    let mut tags = connection.prepare_cached("SELECT DISTINCT tag FROM hooks")?;
-    let keys = tags.query_map([], |row| Ok(dedup(&row.get(0)?, event_id)))?;
-    keys.collect()
-}
-
 pub(super) fn page(
     connection: &Connection,
     filter: &Filter,
@@ -95,7 +85,7 @@ pub(super) fn page(
     after: Option<i64>,
     limit: usize,
 ) -> rusqlite::Result<Vec<Entry>> {
-    let mut wanted = Where::of(connection, filter)?;
+    let mut wanted = Where::of(filter);
     let (sign, direction) = match order {
         Order::OldestFirst => (">", "ASC"),
         Order::NewestFirst => ("<", "DESC"),
@@ -126,7 +116,7 @@ pub(super) fn get(connection: &Connection, id: i64) -> rusqlite::Result<Option<E
 }
 
 pub(super) fn stats(connection: &Connection, filter: &Filter) -> rusqlite::Result<Stats> {
-    let wanted = Where::of(connection, filter)?;
+    let wanted = Where::of(filter);
     let mut statement = connection.prepare_cached(&format!(
         "SELECT e.hook, e.kind, e.created_at, e.duration_us FROM executions e WHERE {}",
         wanted.text

@@ -1,6 +1,6 @@
 //! What the tests share: records, and stores with a clock of their own.
 
-use hookgate_core::record::{Record, Recorder};
+use hookgate_core::record::{InputHash, Record, Recorder};
 use hookgate_core::verdict::{Cause, Decision};
 use hookgate_store::audit::Audit;
 use hookgate_store::keys::Keys;
@@ -45,7 +45,7 @@ pub(crate) fn record(hook: &str, event_id: &str) -> Record {
         event_id: event_id.into(),
         event: "pre_tool_use",
         tool_name: Some("exec".into()),
-        input_hash: "ab".repeat(32),
+        input_hash: InputHash([0xab; 32]),
         decision: Decision::Allow,
         cause: None,
         duration: Duration::from_micros(1500),

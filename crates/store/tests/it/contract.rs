@@ -2,7 +2,7 @@
 
 use crate::bench::{Hand, LONG, failed, options, record, wait};
 use hookgate_core::explain::{FilterTrace, FilteredBy, FilteredOut, Looked};
-use hookgate_core::record::{Record, Recorder};
+use hookgate_core::record::{InputHash, Record, Recorder};
 use hookgate_core::verdict::Decision;
 use hookgate_store::audit::Audit;
 use hookgate_store::database::Database;
@@ -133,7 +133,7 @@ fn filters(subject: &Subject) {
     subject.keep([
         Record { session_id: "s-2".into(), tenant_id: None, ..record("a", "e-2") },
         Record { event: "post_tool_use", tool_name: Some("write".into()), ..record("a", "e-3") },
-        Record { input_hash: "cd".repeat(32), agent_id: Some("x".into()), ..record("a", "e-4") },
+        Record { input_hash: InputHash([0xcd; 32]), agent_id: Some("x".into()), ..record("a", "e-4") },
         Record { trace_id: Some("t-9".into()), ..record("a", "e-5") },
     ]);
     let text = |text: &str| Some(text.to_owned());
@@ -454,6 +454,20 @@ fn memory_keeps_the_contract() {
         let memory = OneMemory(Arc::new(Mutex::new(Memory::new(100_000))));
         Subject::new(Some(Arc::new(move || Ok(Box::new(memory.clone()) as Box<dyn Database>))))
     });
+}
+
+#[test]
+fn who_flushes_waits_for_what_the_database_is_being_told() {
+    let memory = OneMemory(Arc::new(Mutex::new(Memory::new(100))));
+    let held = memory.clone();
+    let subject = Subject::new(Some(Arc::new(move || Ok(Box::new(memory.clone()) as Box<dyn Database>))));
+    let store = Store::open(&subject.options).unwrap();
+    store.flush(LONG).unwrap();
+    let busy = held.0.lock().unwrap();
+    store.installed("/one", vec!["a".into()]);
+    assert!(store.flush(Duration::from_millis(200)).is_err(), "the database does not know of it yet");
+    drop(busy);
+    store.flush(LONG).unwrap();
 }
 
 mod one_memory {
