@@ -266,6 +266,8 @@ fn spans_of(line: &Line, story: &Story) -> Vec<Span> {
         let name = name.filter(|name| !name.is_empty())?;
         Some(text(key, name))
     }));
+    let named = [("gen_ai.response.id", &told.response_id), ("gen_ai.response.model", &told.response_model)];
+    attributes.extend(named.into_iter().filter_map(|(key, name)| Some(text(key, name.as_deref()?))));
     if !told.finish_reasons.is_empty() {
         attributes.push(list("gen_ai.response.finish_reasons", &told.finish_reasons));
     }

@@ -4,7 +4,7 @@ use super::Shared;
 use super::body::full;
 use super::upstream::{NoAnswer, Outgoing, Upstream};
 use bytes::Bytes;
-use hookgate_llm::proxy::{Middle, Odd, RequestChange};
+use hookgate_llm::proxy::{Middle, Odd, RequestChange, rewritten};
 use http::Response;
 use http::header;
 use hyper::body::Incoming;
@@ -19,6 +19,8 @@ pub(super) struct Asking {
     pub(super) outgoing: Outgoing,
     /// The body as it came.
     pub(super) bytes: Bytes,
+    /// The same without its compression.
+    pub(super) plain: Bytes,
     /// The same, read.
     pub(super) body: Value,
 }
@@ -30,7 +32,9 @@ impl Asking {
             return Ok(());
         }
         self.middle.change(&mut self.body, changes)?;
-        self.bytes = self.body.to_string().into();
+        let plain = String::from_utf8_lossy(&self.plain);
+        self.plain = rewritten(&plain, &self.body).into();
+        self.bytes = self.plain.clone();
         self.outgoing.headers.remove(header::CONTENT_LENGTH);
         self.outgoing.headers.remove(header::CONTENT_ENCODING);
         Ok(())
@@ -38,6 +42,6 @@ impl Asking {
 
     /// Sends it.
     pub(super) async fn send(&self) -> Result<Response<Incoming>, NoAnswer> {
-        self.shared.courier.send(&self.upstream, &self.outgoing, full(self.bytes.clone())).await
+        self.shared.courier.send(&self.upstream, self.outgoing.clone(), full(self.bytes.clone())).await
     }
 }

@@ -3,6 +3,7 @@
 use super::sessions::{Conversation, State};
 use super::tenants::Tenant;
 use super::{Happened, Shared, Story};
+use hookgate_core::dispatch::Dispatcher;
 use hookgate_core::effect::{Effect, EffectKind};
 use hookgate_core::event::{Message, Origin, Role, ToolOutcome, ToolRun, WatchEvent};
 use hookgate_core::facts::{GateEvent, Head, LifeEvent, ShapeEvent};
@@ -17,6 +18,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 pub(super) struct Door {
     pub(super) shared: Arc<Shared>,
     pub(super) tenant: Arc<Tenant>,
+    /// The tenant's hooks as they were when the request came, and from the answer's head on as they were then: a reload
+    /// in between must not make two sets judge one answer.
+    pub(super) hooks: Dispatcher,
     pub(super) agent: Option<String>,
     pub(super) conversation: Arc<Conversation>,
     /// The request's own id; events are numbered behind it.
@@ -33,6 +37,8 @@ pub(super) struct Door {
 pub(super) struct Wishes {
     /// Drop the response: which hook, and whether to ask again.
     pub(super) interrupt: Option<(String, bool)>,
+    /// A hook interrupted without asking again, whatever others asked for.
+    pub(super) stops: Option<String>,
     /// Ask again once the response is complete.
     pub(super) resend: Option<String>,
     /// Do not run the tool.
@@ -50,6 +56,7 @@ impl Wishes {
             (Some((_, resend)), Some((_, again))) => *resend |= again,
             (mine, theirs) => *mine = mine.take().or(theirs),
         }
+        self.stops = self.stops.take().or(later.stops);
         self.resend = self.resend.take().or(later.resend);
         self.block = self.block.take().or(later.block);
         self.redacts |= later.redacts;
@@ -66,6 +73,11 @@ impl Drop for Door {
 }
 
 impl Door {
+    /// The answer begins: from now on the hooks that are loaded now count, to its end.
+    pub(super) fn begin_answer(&mut self) {
+        self.hooks = self.tenant.dispatcher.pinned();
+    }
+
     fn head(&self) -> Head {
         let number = self.n_events.fetch_add(1, Ordering::Relaxed);
         Head {
@@ -83,7 +95,7 @@ impl Door {
 
     /// Whether a lifecycle hook listens at this point.
     pub(super) fn listens_at(&self, point: Point) -> bool {
-        self.tenant.dispatcher.listens_at(point)
+        self.hooks.listens_at(point)
     }
 
     /// Tells the observer, and the request's story, what happened.
@@ -106,7 +118,7 @@ impl Door {
         if !self.listens_at(event.point()) {
             return Ruling::allow();
         }
-        let ruling = self.tenant.dispatcher.ask(&self.shared.around, &self.head(), event).await;
+        let ruling = self.hooks.ask(&self.shared.around, &self.head(), event).await;
         self.tell_trace(&ruling.trace);
         ruling
     }
@@ -117,7 +129,7 @@ impl Door {
             return Additions::default();
         }
         let event = ShapeEvent::PreResponse { response: response.to_owned() };
-        let additions = self.tenant.dispatcher.shape(&self.shared.around, &self.head(), event).await;
+        let additions = self.hooks.shape(&self.shared.around, &self.head(), event).await;
         self.tell_trace(&additions.trace);
         additions
     }
@@ -126,8 +138,8 @@ impl Door {
     pub(super) fn watch(&self, event: LifeEvent) {
         if self.listens_at(event.point()) {
             let head = self.head();
-            self.tenant.dispatcher.trace_watched(&*self.shared.around.recorder, &head, &event);
-            self.tenant.watchers.submit(self.tenant.dispatcher.watch(&head, event));
+            self.hooks.trace_watched(&*self.shared.around.recorder, &head, &event);
+            self.tenant.watchers.submit(self.hooks.watch(&head, event));
         }
     }
 
@@ -142,10 +154,10 @@ impl Door {
         match answer {
             Some(answer) => {
                 state.hooks.swap(answer);
-                self.tenant.dispatcher.tell(&mut state.hooks, event, &mut effects);
+                self.hooks.tell(&mut state.hooks, event, &mut effects);
                 state.hooks.swap(answer);
             }
-            None => self.tenant.dispatcher.tell(&mut state.hooks, event, &mut effects),
+            None => self.hooks.tell(&mut state.hooks, event, &mut effects),
         }
         let wishes =
             if effects.is_empty() { Wishes::default() } else { self.carry_out(state, effects.drain(..)) };
@@ -179,6 +191,9 @@ impl Door {
                 EffectKind::Interrupt { resend } => {
                     let (_, wanted) = wishes.interrupt.get_or_insert_with(|| (hook.to_string(), resend));
                     *wanted |= resend;
+                    if !resend {
+                        wishes.stops.get_or_insert_with(|| hook.to_string());
+                    }
                 }
                 EffectKind::Resend => wishes.resend = Some(hook.to_string()),
                 EffectKind::Block { reason } => {

@@ -1,11 +1,12 @@
 //! Connections: TCP, TLS or a Unix socket in front; the gateway's own few pages; an end that lets answers finish.
 
 use super::body::{Body, full};
+use super::taking::{Socket, Streams, Taking};
 use super::{Gateway, Shared, handle};
 use http::{HeaderValue, Method, Request, Response, StatusCode, header};
 use hyper::body::Incoming;
 use hyper::service::service_fn;
-use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
+use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::server::conn::auto;
 use hyper_util::server::graceful::GracefulShutdown;
 use std::future::Future;
@@ -106,14 +107,16 @@ impl Gateway {
             tokio::spawn(async move {
                 let _here = (permit, counted);
                 let within = shared.limits.head;
+                let connection = Socket::new(connection, shared.limits.client_idle);
+                let taking = connection.taking();
                 match tls {
-                    None => serve_one(connection, server, shared, watcher).await,
+                    None => serve_one(connection, taking, server, shared, watcher).await,
                     Some(Tls(acceptor)) => {
                         // a client that does not shake hands must not keep a place
                         if let Ok(Ok(stream)) =
                             tokio::time::timeout(within, acceptor.accept(connection)).await
                         {
-                            serve_one(stream, server, shared, watcher).await;
+                            serve_one(stream, taking, server, shared, watcher).await;
                         }
                     }
                 }
@@ -173,15 +176,14 @@ fn is_passing(error: &io::Error) -> bool {
     ) || matches!(error.raw_os_error(), Some(23 | 24 | 12 | 105))
 }
 
-fn builder(shared: &Shared) -> auto::Builder<TokioExecutor> {
-    let mut server = auto::Builder::new(TokioExecutor::new());
+fn builder(shared: &Shared) -> auto::Builder<Streams> {
+    let mut server = auto::Builder::new(Streams { most: shared.limits.client_idle });
     server
         .http1()
         .timer(TokioTimer::new())
         .header_read_timeout(shared.limits.head)
         .max_buf_size(shared.limits.max_head_bytes.max(8192))
-        .max_headers(256)
-        .preserve_header_case(true);
+        .max_headers(256);
     server
         .http2()
         .timer(TokioTimer::new())
@@ -192,16 +194,19 @@ fn builder(shared: &Shared) -> auto::Builder<TokioExecutor> {
 
 async fn serve_one(
     stream: impl Stream + 'static,
-    server: auto::Builder<TokioExecutor>,
+    taking: Taking,
+    server: auto::Builder<Streams>,
     shared: Arc<Shared>,
     watcher: hyper_util::server::graceful::Watcher,
 ) {
     let service = service_fn(move |request: Request<Incoming>| {
-        let shared = Arc::clone(&shared);
+        let (shared, taking) = (Arc::clone(&shared), taking.clone());
         async move {
+            // here, and not before: this runs in the stream's own task
+            let taking = taking.of_request();
             let response = match own_page(&shared, &request) {
                 Some(page) => page,
-                None => handle::handle(shared, request).await,
+                None => handle::handle(shared, request, taking).await,
             };
             Ok::<_, std::convert::Infallible>(response)
         }

@@ -10,7 +10,7 @@ use hookgate_core::verdict::Block;
 use hookgate_llm::proxy::{Call, Change, Channel, ChannelKind, Piece};
 use std::collections::VecDeque;
 
-/// Which parts of an answer hooks look at. Taken once an answer: a reload takes effect with the next.
+/// Which parts of an answer hooks look at. Taken once an answer, from the hooks that it begins with.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Looks {
     content: bool,
@@ -27,7 +27,7 @@ pub(super) struct Looks {
 
 impl Looks {
     pub(super) fn of(door: &Door) -> Looks {
-        let set = door.tenant.dispatcher.current();
+        let set = door.hooks.current();
         let text = set.listens_to_messages()
             || door.listens_at(Point::Message)
             || door.listens_at(Point::PreResponse);

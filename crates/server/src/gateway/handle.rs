@@ -7,6 +7,7 @@ use super::door::Door;
 use super::guard::Looks;
 use super::relay::Relay;
 use super::request_log::{Line, Tracked};
+use super::taking::Taking;
 use super::tenants::{Tenant, Unknown};
 use super::turn::{self, Admitted};
 use super::upstream::{NoAnswer, Outgoing, Upstream, key_of, strip_hop_by_hop};
@@ -19,7 +20,7 @@ use hookgate_core::point::Stage;
 use hookgate_llm::proxy::{
     Asked, ErrorKind, Middle, RequestChange, Route, has_duplicate_keys, read_json, route,
 };
-use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode, header};
+use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode, Uri, header};
 use http_body_util::{BodyExt, StreamBody};
 use hyper::body::{Frame, Incoming};
 use serde_json::Value;
@@ -49,9 +50,13 @@ impl From<NoAnswer> for Refusal {
 }
 
 /// Answers a request.
-pub(super) async fn handle(shared: Arc<Shared>, request: Request<Incoming>) -> Response<Body> {
+pub(super) async fn handle(
+    shared: Arc<Shared>,
+    request: Request<Incoming>,
+    taking: Taking,
+) -> Response<Body> {
     let (parts, incoming) = request.into_parts();
-    let mut line = Line::new(&shared, parts.method.as_str(), parts.uri.path());
+    let mut line = Line::new(&shared, parts.method.as_str(), parts.uri.path(), taking);
     let path = parts.uri.path().to_owned();
     let reached = shared.upstreams.iter().find_map(|upstream| upstream.takes(&path, None)).unwrap_or(&path);
     let route = route(parts.method.as_str(), reached);
@@ -61,7 +66,7 @@ pub(super) async fn handle(shared: Arc<Shared>, request: Request<Incoming>) -> R
     if let Route::Judged(middle) = route {
         line.story = shared.story(middle.name(), &parts.headers);
     }
-    let answered = admit_client(&shared, &parts, incoming, route, &mut line).await;
+    let answered = admit_client(&shared, parts, incoming, route, &mut line).await;
     let (response, permit) = match answered {
         Ok((response, permit)) => (response, Some(permit)),
         Err(refusal) => (refused(middle, &refusal, &mut line), None),
@@ -75,7 +80,7 @@ type Permit = tokio::sync::OwnedSemaphorePermit;
 /// Finds out whose request it is, and whether it may run now.
 async fn admit_client(
     shared: &Arc<Shared>,
-    parts: &http::request::Parts,
+    parts: http::request::Parts,
     incoming: Incoming,
     route: Route,
     line: &mut Line,
@@ -131,12 +136,12 @@ fn guards(tenant: &Tenant) -> bool {
 /// Passes a request and its answer as they come.
 async fn passed(
     shared: &Arc<Shared>,
-    parts: &http::request::Parts,
+    parts: http::request::Parts,
     incoming: Incoming,
 ) -> Result<Response<Body>, Refusal> {
     let (upstream, path) = shared.upstream(parts.uri.path(), None)?;
-    let outgoing = outgoing(shared, parts, path);
-    let response = shared.courier.send(&upstream, &outgoing, passing(incoming, shared.limits.idle)).await?;
+    let outgoing = outgoing(shared, parts.method, &parts.uri, path, parts.headers);
+    let response = shared.courier.send(&upstream, outgoing, passing(incoming, shared.limits.idle)).await?;
     let (mut parts, body) = response.into_parts();
     strip_hop_by_hop(&mut parts.headers);
     Ok(Response::from_parts(parts, passing(body, shared.limits.idle)))
@@ -158,20 +163,15 @@ impl Shared {
     }
 }
 
-fn outgoing(shared: &Shared, parts: &http::request::Parts, path: &str) -> Outgoing {
-    let mut headers = parts.headers.clone();
+/// What goes on of a request, beside its body.
+fn outgoing(shared: &Shared, method: Method, uri: &Uri, path: &str, mut headers: HeaderMap) -> Outgoing {
     strip_hop_by_hop(&mut headers);
     headers.remove(header::HOST);
     headers.remove(SESSION_HEADER);
     for name in shared.tenants.own_headers() {
         headers.remove(name);
     }
-    Outgoing {
-        method: parts.method.clone(),
-        path: path.to_owned(),
-        query: parts.uri.query().map(str::to_owned),
-        headers,
-    }
+    Outgoing { method, path: path.to_owned(), query: uri.query().map(str::to_owned), headers }
 }
 
 /// A request that hooks look at.
@@ -180,12 +180,12 @@ async fn judged(
     tenant: &Arc<Tenant>,
     agent: Option<String>,
     middle: &'static dyn Middle,
-    parts: &http::request::Parts,
+    parts: http::request::Parts,
     incoming: Incoming,
     line: &mut Line,
 ) -> Result<Response<Body>, Refusal> {
-    let (bytes, plain) = read_request(shared, parts, incoming).await?;
-    let (body, asked) = understood(middle, parts, &plain)?;
+    let (bytes, plain) = read_request(shared, &parts, incoming).await?;
+    let (body, asked) = understood(middle, &parts, &plain)?;
     line.model.clone_from(&asked.model);
     let header = parts.headers.get(SESSION_HEADER).and_then(|value| value.to_str().ok());
     let key = key_of(&parts.headers, parts.uri.query());
@@ -195,6 +195,7 @@ async fn judged(
     let door = Door {
         shared: Arc::clone(shared),
         tenant: Arc::clone(tenant),
+        hooks: tenant.dispatcher.pinned(),
         agent,
         conversation,
         request_id: line.id.clone(),
@@ -216,14 +217,14 @@ async fn judged(
         }
     };
     let (upstream, path) = shared.upstream(parts.uri.path(), Some(&asked.model))?;
-    let outgoing = outgoing(shared, parts, path);
-    let asking = Asking { shared: Arc::clone(shared), middle, upstream, outgoing, bytes, body };
+    let outgoing = outgoing(shared, parts.method, &parts.uri, path, parts.headers);
+    let asking = Asking { shared: Arc::clone(shared), middle, upstream, outgoing, bytes, plain, body };
     send(door, asking, &changes, line).await
 }
 
 /// Sends an admitted request on, and shows the answer to the hooks where some look at it.
 async fn send(
-    door: Door,
+    mut door: Door,
     mut asking: Asking,
     changes: &[RequestChange],
     line: &mut Line,
@@ -231,14 +232,15 @@ async fn send(
     asking.change(changes).map_err(|odd| {
         Refusal::new(ErrorKind::Internal, format!("what hooks want cannot be put into the request: {odd}"))
     })?;
-    let looks = Looks::of(&door);
     let idle = door.shared.limits.idle;
-    if looks.anything() {
+    if Looks::of(&door).anything() {
         // what hooks must read need not be compressed first
         asking.outgoing.headers.insert(header::ACCEPT_ENCODING, HeaderValue::from_static("identity"));
     }
     let response = asking.send().await?;
     line.answered();
+    door.begin_answer();
+    let looks = Looks::of(&door);
     let (mut parts, body) = response.into_parts();
     strip_hop_by_hop(&mut parts.headers);
     if !looks.anything() || !parts.status.is_success() {

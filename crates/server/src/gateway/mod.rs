@@ -12,11 +12,13 @@ mod front;
 mod guard;
 mod handle;
 mod joined;
+mod means;
 mod patient;
 mod relay;
 mod request_log;
 mod sessions;
 mod story;
+mod taking;
 mod tenants;
 mod turn;
 pub(crate) mod upstream;
@@ -24,6 +26,7 @@ mod weave;
 mod whole;
 
 pub use front::{Listen, Tls};
+pub use means::can;
 pub use request_log::Line;
 pub use story::{Moment, Story, Told};
 pub use tenants::{Identify, KeyHash, Tenant, Tenants, Who, hash_of};
@@ -154,6 +157,8 @@ pub struct Limits {
     pub first_byte: Duration,
     /// How long a stream may be silent.
     pub idle: Duration,
+    /// How long a client may take nothing of its answer.
+    pub client_idle: Duration,
     /// How long a client may take for a request's head.
     pub head: Duration,
     /// Bytes of a request's head.
@@ -172,6 +177,7 @@ impl Default for Limits {
             max_hold: Duration::from_secs(60),
             first_byte: Duration::from_secs(600),
             idle: Duration::from_secs(300),
+            client_idle: Duration::from_secs(300),
             head: Duration::from_secs(30),
             max_head_bytes: 64 << 10,
             connections: 20_000,

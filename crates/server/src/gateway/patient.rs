@@ -5,22 +5,24 @@ use bytes::Bytes;
 use hyper::body::{Body, Frame, SizeHint};
 use std::future::Future;
 use std::pin::Pin;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, ready};
 use std::time::Duration;
-use tokio::time::Sleep;
+use tokio::time::{Instant, Sleep};
 
 /// A body with a longest pause.
 pub(super) struct Patient<B> {
     inner: B,
     idle: Duration,
-    /// Runs while nothing comes.
-    pause: Option<Pin<Box<Sleep>>>,
+    /// Since when nothing has come; none while something comes.
+    since: Option<Instant>,
+    /// Made at the first pause. It is moved on only when it is over: to set it anew for each piece costs more.
+    clock: Option<Pin<Box<Sleep>>>,
 }
 
 impl<B> Patient<B> {
     /// The body around this one, with no pause longer than `idle`.
     pub(super) fn new(inner: B, idle: Duration) -> Patient<B> {
-        Patient { inner, idle, pause: None }
+        Patient { inner, idle, since: None, clock: None }
     }
 }
 
@@ -34,12 +36,19 @@ impl<B: Body<Data = Bytes, Error = BoxError> + Unpin> Body for Patient<B> {
     ) -> Poll<Option<Result<Frame<Bytes>, BoxError>>> {
         let this = self.get_mut();
         if let Poll::Ready(frame) = Pin::new(&mut this.inner).poll_frame(context) {
-            this.pause = None;
+            this.since = None;
             return Poll::Ready(frame);
         }
         let idle = this.idle;
-        let pause = this.pause.get_or_insert_with(|| Box::pin(tokio::time::sleep(idle)));
-        pause.as_mut().poll(context).map(|()| Some(Err(Box::new(NotRead::Late(idle)).into())))
+        let due = *this.since.get_or_insert_with(Instant::now) + idle;
+        let clock = this.clock.get_or_insert_with(|| Box::pin(tokio::time::sleep_until(due)));
+        loop {
+            ready!(clock.as_mut().poll(context));
+            if clock.deadline() >= due {
+                return Poll::Ready(Some(Err(Box::new(NotRead::Late(idle)).into())));
+            }
+            clock.as_mut().reset(due);
+        }
     }
 
     fn is_end_stream(&self) -> bool {

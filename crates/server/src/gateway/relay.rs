@@ -159,6 +159,7 @@ impl Relay {
     async fn turn(&mut self, turn: Turn) {
         if matches!(turn, Turn::More(_) | Turn::End(_)) {
             self.flush();
+            self.flush_open();
             self.weave.say_all(&mut self.out);
         }
         if matches!(turn, Turn::More(_)) {
@@ -245,6 +246,20 @@ impl Relay {
                 self.weave.door.shared.happened(&Happened::Held { took: since.elapsed() });
             }
             _ => {}
+        }
+    }
+
+    /// Writes what else is in events that wait only for the end of the answer, which is another one than they say: a
+    /// provider may say its last words, a call and the end at once.
+    fn flush_open(&mut self) {
+        let waits_for_end = |held: &Held, weave: &Weave| {
+            held.waits.iter().all(|wait| matches!(wait, Wait::Close(_)) || weave.guard.is_done(wait))
+        };
+        while let Some(held) = self.queue.pop_front().filter(|held| waits_for_end(held, &self.weave)) {
+            let changes = self.weave.guard.changes(&held.parts);
+            again(&held.raw, |event| {
+                self.weave.exchange.write_open(event, held.note, &changes, &mut self.out);
+            });
         }
     }
 

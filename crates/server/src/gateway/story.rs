@@ -4,6 +4,7 @@
 
 use super::Happened;
 use hookgate_core::verdict::{Ran, Trace};
+use hookgate_llm::proxy::Names;
 use http::HeaderMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
@@ -37,6 +38,10 @@ pub struct Told {
     pub moments: Vec<(Duration, Moment)>,
     /// How many moments are not kept.
     pub n_lost: u32,
+    /// What the answer calls itself.
+    pub response_id: Option<String>,
+    /// What the answer calls its model.
+    pub response_model: Option<String>,
     /// Why the answer's choices ended.
     pub finish_reasons: Vec<String>,
     /// Tokens of the rounds before the current one, read and written.
@@ -135,6 +140,13 @@ impl Story {
             true => told.moments.push((self.begun.elapsed(), moment)),
             false => told.n_lost = told.n_lost.saturating_add(1),
         }
+    }
+
+    /// The answer says what it and its model are called.
+    pub(super) fn named(&self, names: Names<'_>) {
+        let mut told = self.told();
+        told.response_id = names.id.map(str::to_owned);
+        told.response_model = names.model.map(str::to_owned);
     }
 
     /// A choice of the answer ended.

@@ -56,7 +56,7 @@ pub(super) async fn admit(door: &Door, asked: &Asked) -> Admitted {
 /// Whether some hook may change what a user wrote.
 fn changes_prompts(door: &Door) -> bool {
     door.listens_at(Point::UserPromptSubmit) && {
-        let set = door.tenant.dispatcher.current();
+        let set = door.hooks.current();
         set.hooks()
             .iter()
             .any(|hook| hook.listens.point() == Point::UserPromptSubmit && !hook.mutable_fields.is_empty())
@@ -139,7 +139,7 @@ fn new_result(door: &Door, asked: &Asked, n: usize, link: u64) -> Option<Admitte
     let name = name.as_deref().unwrap_or(&call.name);
     let input = arguments(&call.arguments);
     let mut wishes = door.tool_ran(&mut state, name, &input, output, *is_error);
-    if wishes.interrupt.is_none() {
+    if wishes.stops.is_none() {
         wishes.join(door.message(&mut state, Role::Tool, output, Origin::Tool));
     }
     stop(wishes, &mut state, link)
@@ -166,7 +166,7 @@ pub(super) fn arguments(text: &str) -> Value {
 /// Before anything is asked an interrupt that asks again changes nothing: the request is still to go out. What was
 /// stopped counts as never shown: a repeat of the request meets the same hooks.
 fn stop(wishes: super::door::Wishes, state: &mut super::sessions::State, link: u64) -> Option<Admitted> {
-    let (hook, _) = wishes.interrupt.filter(|(_, resend)| !resend)?;
+    let hook = wishes.stops?;
     state.unshow(link);
     Some(Admitted::Interrupted(hook))
 }

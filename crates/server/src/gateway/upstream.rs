@@ -2,6 +2,7 @@
 
 use super::body::Body;
 use http::header::{self, HeaderMap, HeaderName, HeaderValue};
+use http::uri::PathAndQuery;
 use http::{Method, Request, Response, Uri, Version};
 use hyper::body::Incoming;
 use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
@@ -113,7 +114,7 @@ impl Upstream {
             None => format!("{base}{slash}{path}"),
         };
         let mut parts = self.base.clone().into_parts();
-        parts.path_and_query = Some(whole.parse()?);
+        parts.path_and_query = Some(PathAndQuery::from_maybe_shared(whole)?);
         Ok(Uri::from_parts(parts)?)
     }
 }
@@ -159,7 +160,7 @@ impl Courier {
     pub(super) async fn send(
         &self,
         upstream: &Upstream,
-        outgoing: &Outgoing,
+        outgoing: Outgoing,
         body: Body,
     ) -> Result<Response<Incoming>, NoAnswer> {
         let unreachable = |error: &dyn std::error::Error| NoAnswer::Unreachable(whole_text(error));
@@ -169,10 +170,10 @@ impl Courier {
         let query = query.filter(|query| !own_key || !query.is_empty());
         let uri = upstream.uri(&outgoing.path, query.as_deref()).map_err(|error| unreachable(&error))?;
         let mut request = Request::new(body);
-        *request.method_mut() = outgoing.method.clone();
+        *request.method_mut() = outgoing.method;
         *request.uri_mut() = uri;
         *request.version_mut() = Version::HTTP_11;
-        *request.headers_mut() = outgoing.headers.clone();
+        *request.headers_mut() = outgoing.headers;
         if let Some(key) = &upstream.key {
             let in_query = outgoing.query.as_deref().is_some_and(has_key);
             replace_key(request.headers_mut(), key, in_query, &outgoing.path);
@@ -269,10 +270,12 @@ pub(super) fn strip_hop_by_hop(headers: &mut HeaderMap) {
     for name in named {
         headers.remove(name);
     }
+    const KEEP_ALIVE: HeaderName = HeaderName::from_static("keep-alive");
+    const PROXY_CONNECTION: HeaderName = HeaderName::from_static("proxy-connection");
     for name in [
         header::CONNECTION,
-        HeaderName::from_static("keep-alive"),
-        HeaderName::from_static("proxy-connection"),
+        KEEP_ALIVE,
+        PROXY_CONNECTION,
         header::PROXY_AUTHENTICATE,
         header::PROXY_AUTHORIZATION,
         header::TE,

@@ -7,7 +7,7 @@ use super::{Happened, OnBlock};
 use hookgate_core::event::{Origin, Role};
 use hookgate_core::facts::LifeEvent;
 use hookgate_core::verdict::Block;
-use hookgate_llm::proxy::{Call, Channel, End, Exchange, RequestChange};
+use hookgate_llm::proxy::{Call, Channel, End, Exchange, RequestChange, rewritten};
 
 /// An answer under way.
 pub(super) struct Weave {
@@ -35,6 +35,15 @@ pub(super) enum Turn {
     Drop,
     /// End it with an error.
     Fail(String),
+}
+
+impl Drop for Weave {
+    /// The answer is out, or given up: what it said of itself is for the trace.
+    fn drop(&mut self) {
+        if let Some(story) = &self.door.story {
+            story.named(self.exchange.names());
+        }
+    }
 }
 
 impl Weave {
@@ -135,8 +144,8 @@ impl Weave {
                 self.guard.block(channel, call, block);
             }
             None => {
+                self.guard.allow(channel, changed.map(|value| rewritten(&call.arguments, &value)));
                 self.door.conversation.state().call(call);
-                self.guard.allow(channel, changed.map(|value| value.to_string()));
             }
         }
     }

@@ -5,7 +5,7 @@ use super::body;
 use super::decode;
 use super::weave::{Turn, Weave};
 use bytes::Bytes;
-use hookgate_llm::proxy::{Change, End, Piece, read_json};
+use hookgate_llm::proxy::{Change, End, Piece, read_json, rewritten};
 use http::{HeaderMap, header};
 use hyper::body::Incoming;
 use serde_json::Value;
@@ -74,12 +74,13 @@ pub(super) async fn answer(
             }
         };
         let written = weave.exchange.write_body(value.clone(), &changes, end);
-        return if written == value { Outcome::Same(bytes) } else { changed(written) };
+        return if written == value { Outcome::Same(bytes) } else { changed(&bytes, &written) };
     }
 }
 
-fn changed(value: Value) -> Outcome {
-    Outcome::Changed(value.to_string().into())
+/// `bytes`: the provider's, without their compression.
+fn changed(bytes: &[u8], value: &Value) -> Outcome {
+    Outcome::Changed(rewritten(&String::from_utf8_lossy(bytes), value).into())
 }
 
 /// What an answer holds.

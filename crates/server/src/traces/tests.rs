@@ -72,13 +72,23 @@ fn provider_answer() -> Response<Full<Bytes>> {
 
 /// A gateway in front of that provider. Each request that is done is told after the traces know of it.
 async fn gateway(traces: &Arc<Traces>, keeps_stories: bool) -> (SocketAddr, UnboundedReceiver<()>) {
-    let upstream = serve(provider_answer(), unbounded_channel().0).await;
+    gateway_with(traces, keeps_stories, provider_answer(), "destructive").await
+}
+
+/// The same with this answer, and this built-in hook.
+async fn gateway_with(
+    traces: &Arc<Traces>,
+    keeps_stories: bool,
+    answer: Response<Full<Bytes>>,
+    hook: &str,
+) -> (SocketAddr, UnboundedReceiver<()>) {
+    let upstream = serve(answer, unbounded_channel().0).await;
     let around = Surroundings {
         timer: Arc::new(Clock::new()),
         recorder: Arc::new(Memory::new(100)),
         budget: Duration::from_secs(10),
     };
-    let hooks = vec![builtin::hook("destructive", &Map::new()).unwrap()];
+    let hooks = vec![builtin::hook(hook, &Map::new()).unwrap()];
     let dispatcher = Arc::new(Dispatcher::new(HookSet::new(hooks).unwrap()));
     let watchers = Watchers::new(around.clone(), watchers::Limits::default());
     let (done, when_done) = unbounded_channel();
@@ -117,8 +127,15 @@ async fn gateway(traces: &Arc<Traces>, keeps_stories: bool) -> (SocketAddr, Unbo
 }
 
 async fn ask(at: SocketAddr, done: &mut UnboundedReceiver<()>, traceparent: Option<&str>) {
-    let body = json!({"model": "m-1", "messages": [{"role": "user", "content": "tidy up"}]}).to_string();
-    let mut request = Request::post(format!("http://{at}/v1/chat/completions"));
+    ask_at(at, "/v1/chat/completions", done, traceparent).await;
+}
+
+/// Asks with a body that is a request on every wire.
+async fn ask_at(at: SocketAddr, path: &str, done: &mut UnboundedReceiver<()>, traceparent: Option<&str>) {
+    let said = json!([{"role": "user", "content": "tidy up"}]);
+    let contents = json!([{"role": "user", "parts": [{"text": "tidy up"}]}]);
+    let body = json!({"model": "m-1", "messages": said, "input": said, "contents": contents}).to_string();
+    let mut request = Request::post(format!("http://{at}{path}"));
     if let Some(parent) = traceparent {
         request = request.header("traceparent", parent).header("tracestate", "vendor=1");
     }
@@ -144,7 +161,17 @@ fn words(attributes: &[KeyValue]) -> String {
         Some(Any::StringValue(text)) => text.clone(),
         Some(Any::IntValue(n)) => n.to_string(),
         Some(Any::BoolValue(is)) => is.to_string(),
-        Some(Any::ArrayValue(list)) => format!("{} values", list.values.len()),
+        Some(Any::ArrayValue(list)) => {
+            let texts: Vec<String> = list
+                .values
+                .iter()
+                .map(|value| match &value.value {
+                    Some(Any::StringValue(text)) => text.clone(),
+                    other => format!("{other:?}"),
+                })
+                .collect();
+            format!("[{}]", texts.join(","))
+        }
         other => format!("{other:?}"),
     };
     attributes.iter().map(|pair| format!(" {}={}", pair.key, word(&pair.value))).collect()
@@ -177,7 +204,8 @@ async fn a_request_is_a_span_with_its_hooks_below() {
         words(&own.attributes),
         " gen_ai.operation.name=chat gen_ai.provider.name=openai http.request.method=POST \
          http.response.status_code=200 hookgate.request.id=run-0 gen_ai.request.model=m-1 \
-         gen_ai.conversation.id=s-1 hookgate.tenant=acme gen_ai.response.finish_reasons=1 values \
+         gen_ai.conversation.id=s-1 hookgate.tenant=acme gen_ai.response.id=1 \
+         gen_ai.response.model=m-1 gen_ai.response.finish_reasons=[tool_calls] \
          gen_ai.usage.input_tokens=20 gen_ai.usage.output_tokens=7"
     );
     assert_eq!(own.status, None);
@@ -197,6 +225,89 @@ async fn a_request_is_a_span_with_its_hooks_below() {
     let within = own.start_time_unix_nano..=own.end_time_unix_nano;
     for at in [hook.start_time_unix_nano, hook.end_time_unix_nano, event.time_unix_nano] {
         assert!(within.contains(&at), "{at} {within:?}");
+    }
+}
+
+/// One answer on each wire, as a stream and in one piece.
+fn answers() -> Vec<(&'static str, String)> {
+    let streamed = |events: &[serde_json::Value]| {
+        events.iter().map(|event| format!("data: {event}\n\n")).collect::<String>()
+    };
+    let usage = json!({"prompt_tokens": 3, "completion_tokens": 2});
+    let chunk = |choices: serde_json::Value| json!({"id": "a-1", "model": "m-1-x", "choices": choices});
+    let chat = [
+        // as one of the providers begins: without names
+        json!({"id": "", "model": "", "choices": []}),
+        chunk(json!([{"index": 0, "delta": {"content": "ok"}, "finish_reason": null}])),
+        chunk(json!([{"index": 0, "delta": {}, "finish_reason": "stop"}])),
+        json!({"id": "a-1", "model": "m-1-x", "choices": [], "usage": usage}),
+    ];
+    let message = json!({"index": 0, "message": {"content": "ok"}, "finish_reason": "stop"});
+    let whole_chat = json!({"id": "a-1", "model": "m-1-x", "choices": [message], "usage": usage});
+
+    let usage = json!({"input_tokens": 3, "output_tokens": 2});
+    let response = |status: &str, usage: &serde_json::Value| json!({"id": "a-1", "model": "m-1-x", "status": status, "output": [], "usage": usage});
+    let responses = [
+        json!({"type": "response.created", "response": response("in_progress", &serde_json::Value::Null)}),
+        json!({"type": "response.completed", "response": response("completed", &usage)}),
+    ];
+
+    let message = |content: serde_json::Value, stop: Option<&str>, written: u64| {
+        json!({"id": "a-1", "type": "message", "role": "assistant", "model": "m-1-x", "content": content,
+            "stop_reason": stop, "usage": {"input_tokens": 3, "output_tokens": written}})
+    };
+    let messages = [
+        json!({"type": "message_start", "message": message(json!([]), None, 1)}),
+        json!({"type": "message_delta", "delta": {"stop_reason": "end_turn"}, "usage": {"output_tokens": 2}}),
+        json!({"type": "message_stop"}),
+    ];
+    let whole_message = message(json!([{"type": "text", "text": "ok"}]), Some("end_turn"), 2);
+
+    let candidate = json!({"content": {"parts": [{"text": "ok"}]}, "finishReason": "STOP"});
+    let usage = json!({"promptTokenCount": 3, "candidatesTokenCount": 2});
+    let gemini = json!({"responseId": "a-1", "modelVersion": "m-1-x", "candidates": [candidate], "usageMetadata": usage});
+    vec![
+        ("/v1/chat/completions", streamed(&chat)),
+        ("/v1/chat/completions", whole_chat.to_string()),
+        ("/v1/responses", streamed(&responses)),
+        ("/v1/responses", response("completed", &json!({"input_tokens": 3, "output_tokens": 2})).to_string()),
+        ("/v1/messages", streamed(&messages)),
+        ("/v1/messages", whole_message.to_string()),
+        ("/v1beta/models/m-1:streamGenerateContent?alt=sse", streamed(std::slice::from_ref(&gemini))),
+        ("/v1beta/models/m-1:generateContent", gemini.to_string()),
+    ]
+}
+
+/// What the span of a request says of its answer, where this hook is loaded.
+async fn said_of(path: &str, answer: &str, hook: &str) -> String {
+    let (told, mut came) = unbounded_channel();
+    let at = serve(Response::new(Full::default()), told).await;
+    let collector = Collector::below(&format!("http://{at}"), "svc").unwrap();
+    let traces = Arc::new(Traces::start(collector, losses().0).unwrap());
+    let mut response = Response::new(Full::new(Bytes::from(answer.to_owned())));
+    let kind = if answer.starts_with("data:") { "text/event-stream" } else { "application/json" };
+    response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static(kind));
+    let (gateway, mut done) = gateway_with(&traces, true, response, hook).await;
+    ask_at(gateway, path, &mut done, None).await;
+    assert!(traces.close(Duration::from_secs(10)).await);
+    let request = ExportTraceServiceRequest::decode(came.recv().await.unwrap().2).unwrap();
+    let span = &request.resource_spans[0].scope_spans[0].spans[0];
+    let of_answer =
+        |pair: &&KeyValue| pair.key.starts_with("gen_ai.response.") || pair.key.starts_with("gen_ai.usage.");
+    words(&span.attributes.iter().filter(of_answer).cloned().collect::<Vec<_>>())
+}
+
+#[tokio::test]
+async fn an_answer_that_is_read_says_what_it_is_on_every_wire() {
+    for (path, answer) in answers() {
+        assert_eq!(
+            said_of(path, &answer, "destructive").await,
+            " gen_ai.response.id=a-1 gen_ai.response.model=m-1-x gen_ai.response.finish_reasons=[stop] \
+             gen_ai.usage.input_tokens=3 gen_ai.usage.output_tokens=2",
+            "{path} {answer}"
+        );
+        // this one looks at prompts only: the answer is not read
+        assert_eq!(said_of(path, &answer, "pii_prompt").await, "", "{path} {answer}");
     }
 }
 

@@ -216,6 +216,67 @@ fn a_json_hook_blocks_by_text_that_json_may_hide() {
     });
 }
 
+/// The whole answer in one event, as some servers write it; Anthropic's wire has none such.
+fn at_once(wire: Wire, answer: &Answer) -> String {
+    let body = wire.body(answer);
+    let event = match wire {
+        Wire::Chat => {
+            let mut chunk = body;
+            chunk["object"] = "chat.completion.chunk".into();
+            let choice = chunk["choices"][0].as_object_mut().unwrap();
+            let message = choice.remove("message").unwrap();
+            choice.insert("delta".into(), message);
+            chunk
+        }
+        Wire::Responses => json!({"type": "response.completed", "response": body}),
+        Wire::Gemini | Wire::Messages => body,
+    };
+    format!("data: {event}\n\n")
+}
+
+#[test]
+fn last_words_beside_a_blocked_call_and_the_end_are_not_lost() {
+    run(async {
+        let resend = json!([{"target": "stream", "chunks": ["content"], "regex": "see", "maxTriggers": 1,
+            "actions": [{"type": "queue-resend"}]}]);
+        for wire in [Wire::Chat, Wire::Responses, Wire::Gemini] {
+            let first = at_once(wire, &says(&["Let me see. "]).and(bad()));
+            let last = at_once(wire, &says(&["I will not."]));
+            for (hooks, on_block, want, finish, rounds) in [
+                (guard(), OnBlock::TellModel { most: 1 }, "Let me see. I will not.", "stop", 2),
+                (guard(), OnBlock::Refuse, "Let me see. [shell was not run: ", "content_filter", 1),
+            ] {
+                let upstream = Upstream::playing(vec![
+                    Reply::stream(std::slice::from_ref(&first)),
+                    Reply::stream(std::slice::from_ref(&last)),
+                ])
+                .await;
+                let bench = Setup::user(hooks).with(|setup| setup.on_block = on_block).start(&upstream).await;
+                let got = bench.ask(wire, true).await;
+                let seen = got.seen(wire);
+                assert!(seen.text().starts_with(want), "{wire:?} {on_block:?} {}", got.text());
+                assert_eq!(
+                    (seen.finish(), seen.finish.len(), seen.whole),
+                    (finish, 1, true),
+                    "{}",
+                    got.text()
+                );
+                assert!(seen.calls.is_empty() && !got.text().contains("rf /"), "{wire:?} {}", got.text());
+                assert_eq!(upstream.count(), rounds);
+            }
+            let words = at_once(wire, &says(&["Let me see. "]));
+            let upstream = Upstream::playing(vec![
+                Reply::stream(std::slice::from_ref(&words)),
+                Reply::stream(std::slice::from_ref(&last)),
+            ])
+            .await;
+            let bench = Setup::user(resend.clone()).start(&upstream).await;
+            let seen = bench.seen(wire, true).await;
+            assert_eq!((seen.text(), upstream.count()), ("Let me see. I will not.", 2), "{wire:?} {seen:?}");
+        }
+    });
+}
+
 #[test]
 fn a_builtin_hook_changes_the_input() {
     run(async {

@@ -1,9 +1,10 @@
 //! What waits is bounded; what ends lets answers finish; what is reloaded changes no answer that is under way.
 
+use crate::kit::bench::lifecycle;
 use crate::kit::client::post;
 use crate::kit::wires::{calls, says};
 use crate::kit::{Call, Client, Close, Reply, Setup, Upstream, WIRES, Wire, run};
-use hookgate_server::gateway::{Limits, OnHoldLimit};
+use hookgate_server::gateway::{Limits, OnBlock, OnHoldLimit};
 use serde_json::{Value, json};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -170,6 +171,109 @@ fn an_answer_keeps_the_hooks_that_it_began_with() {
             let got = client.go_on(first).await;
             assert_eq!(got.seen(wire).finish(), "content_filter", "{wire:?} {}", got.text());
             assert_eq!(bench.seen(wire, true).await.finish(), "stop", "{wire:?}: the next has the new ones");
+        }
+    });
+}
+
+/// Interrupts at a word.
+fn ends_at(word: &str) -> Value {
+    json!([{"target": "stream", "chunks": ["content"], "regex": word, "actions": [{"type": "interrupt"}]}])
+}
+
+/// Stops calls with this in them.
+fn stops(word: &str) -> Value {
+    json!([lifecycle("guard", "pre_tool_use", json!({"block_if": word}))])
+}
+
+#[test]
+fn one_set_judges_an_answer_from_its_head_to_its_end() {
+    run(async {
+        let answer = says(&["one ", "BADWORD", " two"]).and(Call::new("shell", "{\"a\":\"rm\"}"));
+        let open = ("one BADWORD two".to_owned(), 1);
+        let ended = ("one ".to_owned(), 0);
+        let note = "[shell was not run: blocked by hook guard: no reason given]";
+        let noted = (format!("one BADWORD two{note}\n"), 0);
+        for (wire, stream) in WIRES.into_iter().flat_map(|wire| [(wire, true), (wire, false)]) {
+            for (begins_with, then, want) in [
+                (ends_at("BADWORD"), holds(), &ended),
+                (holds(), ends_at("BADWORD"), &open),
+                (stops("rm"), holds(), &noted),
+                (stops("never"), stops("rm"), &open),
+            ] {
+                // what is loaded while the provider thinks counts; what is loaded behind the answer's head does not
+                for at_head in [false, true] {
+                    let reply = if stream {
+                        Reply::stream(&wire.stream(&answer))
+                    } else {
+                        Reply::json(&wire.body(&answer))
+                    };
+                    let reply = reply.with(|reply| {
+                        reply.think = Duration::from_millis(if at_head { 0 } else { 150 });
+                        reply.pieces.insert(0, Vec::new());
+                        reply.pause = Duration::from_millis(if at_head { 150 } else { 0 });
+                    });
+                    let upstream = Upstream::playing(vec![reply.with(|reply| {
+                        let rest = reply.pieces.split_off(1).concat();
+                        reply.pieces.push(rest);
+                    })])
+                    .await;
+                    let first = if at_head { &begins_with } else { &then };
+                    let bench = Setup::user(first.clone())
+                        .with(|setup| setup.on_block = OnBlock::Refuse)
+                        .start(&upstream)
+                        .await;
+                    let second = if at_head { &then } else { &begins_with };
+                    let set = Setup::user(second.clone()).hooks.set(&bench.asked);
+                    let install = || bench.dispatchers[0].install(set);
+                    let mut client = Client::new(bench.address);
+                    let body = wire.request(stream, "hi").to_string();
+                    client.send(&post(wire.path(stream), &[], body.as_bytes())).await;
+                    bench.until("asked", |bench| bench.upstream.count() == 1).await;
+                    let got = if at_head && stream {
+                        let head = client.read_head().await;
+                        install();
+                        client.go_on(head).await
+                    } else {
+                        // of an answer in one piece the client has no head before its end
+                        tokio::time::sleep(Duration::from_millis(if at_head { 50 } else { 20 })).await;
+                        install();
+                        client.read().await
+                    };
+                    let seen = got.seen(wire);
+                    let text = seen.text().to_owned();
+                    let what = format!("{wire:?} {stream} {at_head} {begins_with} {}", got.text());
+                    match stream || *want != ended {
+                        true => assert_eq!((text, seen.calls.len()), *want, "{what}"),
+                        // in one piece nothing is left of what was interrupted
+                        false => assert!(!text.contains("BADWORD") && seen.calls.is_empty(), "{what}"),
+                    }
+                }
+            }
+        }
+    });
+}
+
+#[test]
+fn an_answer_that_is_asked_for_again_is_judged_by_the_same_set() {
+    run(async {
+        for wire in WIRES {
+            let bad = |text| says(&[text]).and(Call::new("shell", "{\"a\":\"rm\"}"));
+            let slow = Reply::stream(&wire.stream(&bad("yes ")))
+                .with(|reply| reply.think = Duration::from_millis(100));
+            let upstream = Upstream::playing(vec![
+                Reply::stream(&wire.stream(&bad("so "))),
+                slow,
+                Reply::stream(&wire.stream(&says(&["well"]))),
+            ])
+            .await;
+            let bench = Setup::user(stops("rm")).start(&upstream).await;
+            let mut client = Client::new(bench.address);
+            let body = wire.request(true, "hi").to_string();
+            client.send(&post(wire.path(true), &[], body.as_bytes())).await;
+            bench.until("asked again", |bench| bench.upstream.count() == 2).await;
+            bench.dispatchers[0].install(Setup::user(json!([])).hooks.set(&bench.asked));
+            let seen = client.read().await.seen(wire);
+            assert_eq!((seen.text(), seen.calls.len()), ("so yes well", 0), "{wire:?} {seen:?}");
         }
     });
 }

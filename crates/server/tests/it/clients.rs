@@ -2,43 +2,96 @@
 
 use crate::kit::bench::lifecycle;
 use crate::kit::client::post;
-use crate::kit::wires::says;
-use crate::kit::{Client, Close, Reply, Setup, Upstream, WIRES, Wire, run};
+use crate::kit::wires::{calls, says};
+use crate::kit::{Bench, Call, Client, Close, Reply, Setup, Upstream, WIRES, Wire, run};
 use hookgate_server::gateway::Limits;
 use serde_json::{Value, json};
 use std::time::{Duration, Instant};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 fn gate() -> Value {
     json!([lifecycle("p", "user_prompt_submit", json!({"block_if": "BADWORD"})),
         {"target": "stream", "regex": "BADWORD", "actions": [{"type": "interrupt"}]}])
 }
 
+/// How soon the provider is rid of a request that nobody wants any more.
+const SOON: Duration = Duration::from_millis(50);
+
+/// Does it until it was soon: other work on the machine may delay one try, a delay of the gateway's own delays all.
+async fn soon(what: &str, mut took: impl AsyncFnMut() -> Duration) {
+    let mut all = Vec::new();
+    while all.len() < 5 {
+        all.push(took().await);
+        if all.last().is_some_and(|took| *took < SOON) {
+            return;
+        }
+    }
+    panic!("{what}: {all:?}");
+}
+
+/// How long after its client the provider learns that the client hung up; `ready`: what came must have come before.
+async fn hang_up(
+    setup: Setup,
+    reply: Reply,
+    wire: Wire,
+    stream: bool,
+    ready: impl Fn(&Bench) -> bool,
+) -> Duration {
+    let upstream = Upstream::playing(vec![reply]).await;
+    let bench = setup.start(&upstream).await;
+    let mut client = Client::new(bench.address);
+    client.send(&post(wire.path(stream), &[], wire.request(stream, "hi").to_string().as_bytes())).await;
+    bench.until("asked", |bench| bench.upstream.count() == 1 && ready(bench)).await;
+    tokio::time::sleep(Duration::from_millis(30)).await;
+    let since = Instant::now();
+    client.hang_up();
+    bench.until("hung up", |bench| !bench.upstream.hung_up().is_empty()).await;
+    bench.until("a line", |bench| bench.told("request").len() == 1).await;
+    assert!(bench.told("request")[0].contains("given up"), "{:?}", bench.told("request"));
+    upstream.hung_up()[0].duration_since(since)
+}
+
 #[test]
 fn a_client_that_hangs_up_cancels_the_providers_work() {
     run(async {
+        let silent = |reply: Reply| reply.with(|reply| reply.close = Close::Silent);
+        let slow_gate = json!([lifecycle("slow", "pre_tool_use", json!({"wait_ms": 60_000}))]);
         for wire in WIRES {
             for (held, hooks) in [(false, gate()), (true, gate()), (false, json!([]))] {
                 // it stays silent after a few events, or talks on
-                let text = if held { "BADWOR" } else { "one" };
-                let events = wire.stream(&says(&["a", text]));
-                let silent = Reply::stream(&events[..3.min(events.len() - 1)])
-                    .with(|reply| reply.close = Close::Silent);
-                let upstream = Upstream::playing(vec![silent]).await;
-                let bench = Setup::user(hooks).start(&upstream).await;
-                let mut client = Client::new(bench.address);
-                client
-                    .send(&post(wire.path(true), &[], wire.request(true, "hi").to_string().as_bytes()))
-                    .await;
-                client.read_some(1).await;
-                tokio::time::sleep(Duration::from_millis(30)).await;
-                let since = Instant::now();
-                client.hang_up();
-                bench.until("hung up", |bench| !bench.upstream.hung_up().is_empty()).await;
-                let took = upstream.hung_up()[0].duration_since(since);
-                assert!(took < Duration::from_millis(250), "{wire:?} {took:?}");
-                bench.until("a line", |bench| bench.told("request").len() == 1).await;
-                assert!(bench.told("request")[0].contains("given up"), "{:?}", bench.told("request"));
+                let events = wire.stream(&says(&["a", if held { "BADWOR" } else { "one" }]));
+                let events = &events[..3.min(events.len() - 1)];
+                let whole = wire.body(&says(&["a"]));
+                soon(&format!("{wire:?}, in mid-stream, {held}"), async || {
+                    let sent = events.concat().len();
+                    let came = |bench: &Bench| bench.upstream.written() == sent;
+                    hang_up(Setup::user(hooks.clone()), silent(Reply::stream(events)), wire, true, came).await
+                })
+                .await;
+                soon(&format!("{wire:?}, before the head, {held}"), async || {
+                    let reply = Reply::json(&whole).with(|reply| reply.think = Duration::from_secs(60));
+                    hang_up(Setup::user(hooks.clone()), reply, wire, false, |_| true).await
+                })
+                .await;
+                soon(&format!("{wire:?}, before the end of an answer in one piece, {held}"), async || {
+                    hang_up(Setup::user(hooks.clone()), silent(Reply::json(&whole)), wire, false, |bench| {
+                        bench.upstream.written() > 0
+                    })
+                    .await
+                })
+                .await;
             }
+            soon(&format!("{wire:?}, while a hook is asked"), async || {
+                let mut events = wire.stream(&calls(vec![Call::new("shell", "{}")]));
+                if wire == Wire::Chat {
+                    // the last two are behind the end of the choice
+                    events.truncate(events.len() - 2);
+                }
+                let asked = |bench: &Bench| !bench.asked("slow", "").is_empty();
+                hang_up(Setup::user(slow_gate.clone()), silent(Reply::stream(&events)), wire, true, asked)
+                    .await
+            })
+            .await;
         }
     });
 }
@@ -49,15 +102,18 @@ fn an_interrupt_cancels_the_providers_work() {
         for wire in WIRES {
             let mut events = wire.stream(&says(&["a BADWORD"]));
             events.truncate(events.iter().position(|event| event.contains("BADWORD")).unwrap() + 1);
-            let upstream =
-                Upstream::playing(vec![Reply::stream(&events).with(|reply| reply.close = Close::Silent)])
-                    .await;
-            let bench = Setup::user(gate()).start(&upstream).await;
-            let got = bench.ask(wire, true).await;
-            let ended = Instant::now();
-            assert_eq!(got.seen(wire).finish(), "content_filter");
-            bench.until("hung up", |bench| !bench.upstream.hung_up().is_empty()).await;
-            assert!(upstream.hung_up()[0].saturating_duration_since(ended) < Duration::from_millis(250));
+            soon(&format!("{wire:?}"), async || {
+                let reply = Reply::stream(&events).with(|reply| reply.close = Close::Silent);
+                let upstream = Upstream::playing(vec![reply]).await;
+                let bench = Setup::user(gate()).start(&upstream).await;
+                let got = bench.ask(wire, true).await;
+                let ended = Instant::now();
+                assert_eq!(got.seen(wire).finish(), "content_filter");
+                bench.until("hung up", |bench| !bench.upstream.hung_up().is_empty()).await;
+                let hung_up = upstream.hung_up()[0];
+                hung_up.saturating_duration_since(ended)
+            })
+            .await;
         }
     });
 }
@@ -66,11 +122,7 @@ fn an_interrupt_cancels_the_providers_work() {
 fn a_client_that_does_not_read_stops_the_provider() {
     run(async {
         for hooks in [gate(), json!([])] {
-            let mut events = Wire::Chat.stream(&says(&["x"]));
-            let end = events.split_off(events.len() - 3);
-            let long = Wire::Chat.stream(&says(&["word ".repeat(2000).as_str()]))[1].clone();
-            events.extend((0..5000).map(|_| long.clone()));
-            events.extend(end);
+            let events = endless();
             let total: usize = events.iter().map(String::len).sum();
             let upstream = Upstream::playing(vec![Reply::stream(&events)]).await;
             let bench = Setup::user(hooks).start(&upstream).await;
@@ -90,6 +142,117 @@ fn a_client_that_does_not_read_stops_the_provider() {
                 tokio::time::sleep(Duration::from_millis(300)).await;
             }
             assert!(last < total / 2, "{last} of {total} went out to somebody who does not read");
+        }
+    });
+}
+
+/// Far more than the system buffers for a client.
+fn endless() -> Vec<String> {
+    let long = Wire::Chat.stream(&says(&["word ".repeat(2000).as_str()]))[1].clone();
+    let mut events = Wire::Chat.stream(&says(&["x"]));
+    let end = events.split_off(events.len() - 3);
+    events.extend((0..5000).map(|_| long.clone()));
+    events.extend(end);
+    events
+}
+
+const LATE: &str = "given up: the client took nothing of its answer for 0.3 s";
+
+fn impatient(hooks: Value) -> Setup {
+    Setup::user(hooks).with(|setup| {
+        setup.limits = Limits { client_idle: Duration::from_millis(300), ..Limits::default() };
+        setup.at_a_time = 1;
+    })
+}
+
+#[test]
+fn a_client_that_takes_nothing_is_hung_up_on() {
+    run(async {
+        let body = Wire::Chat.request(true, "hi").to_string();
+        let body = post("/v1/chat/completions", &[], body.as_bytes());
+        for hooks in [gate(), json!([])] {
+            let upstream = Upstream::playing(vec![Reply::stream(&endless())]).await;
+            let bench = impatient(hooks).start(&upstream).await;
+            let socket = tokio::net::TcpSocket::new_v4().unwrap();
+            socket.set_recv_buffer_size(4096).unwrap();
+            let mut client = socket.connect(bench.address).await.unwrap();
+            client.write_all(&body).await.unwrap();
+            bench.until("given up", |bench| bench.told("request").len() == 1).await;
+            assert!(bench.told("request")[0].ends_with(LATE), "{:?}", bench.told("request"));
+            bench.until("hung up", |bench| !bench.upstream.hung_up().is_empty()).await;
+            // its place is free, and the connection is at its end
+            upstream.play(vec![Reply::stream(&Wire::Chat.stream(&says(&["ok"])))]);
+            assert_eq!(bench.seen(Wire::Chat, true).await.text(), "ok");
+            let mut rest = Vec::new();
+            let read = tokio::time::timeout(Duration::from_secs(10), client.read_to_end(&mut rest)).await;
+            assert!(read.is_ok(), "the connection is still open");
+        }
+    });
+}
+
+#[test]
+fn a_client_that_is_only_slow_gets_all() {
+    run(async {
+        let events = endless();
+        let upstream = Upstream::playing(vec![Reply::stream(&events)]).await;
+        let limits = Limits { client_idle: Duration::from_secs(1), ..Limits::default() };
+        let bench = Setup::user(gate()).with(|setup| setup.limits = limits).start(&upstream).await;
+        let mut client = Client::new(bench.address);
+        let body = Wire::Chat.request(true, "hi").to_string();
+        client.send(&post("/v1/chat/completions", &[], body.as_bytes())).await;
+        let since = Instant::now();
+        let mut got = client.read_some(1).await;
+        // longer than the limit, with pauses that are shorter
+        while since.elapsed() < Duration::from_millis(2500) {
+            tokio::time::sleep(Duration::from_millis(100)).await;
+            client.read_more(&mut got, 1 << 20).await;
+        }
+        let got = client.go_on(got).await;
+        assert_eq!(got.body.len(), events.iter().map(String::len).sum::<usize>());
+        bench.until("a line", |bench| bench.told("request").len() == 1).await;
+        assert!(bench.told("request")[0].ends_with("200 complete"), "{:?}", bench.told("request"));
+    });
+}
+
+#[test]
+fn a_stream_of_http_2_that_takes_nothing_ends_and_the_others_go_on() {
+    run(async {
+        use http_body_util::{BodyExt, Full};
+        use hyper_util::rt::{TokioExecutor, TokioIo};
+        let long = Wire::Chat.body(&says(&["word ".repeat(1 << 20).as_str()]));
+        let short = Reply::json(&Wire::Chat.body(&says(&["ok"])));
+        for (stream, reply, window) in [
+            (true, Reply::stream(&endless()), 1 << 16),
+            (false, Reply::json(&long), 1 << 16),
+            // what fits into one piece must be taken too
+            (false, short, 0),
+        ] {
+            for hooks in [gate(), json!([])] {
+                let upstream = Upstream::playing(vec![reply.clone()]).await;
+                let bench = impatient(hooks).start(&upstream).await;
+                let connection = tokio::net::TcpStream::connect(bench.address).await.unwrap();
+                let mut builder = hyper::client::conn::http2::Builder::new(TokioExecutor::new());
+                builder.initial_stream_window_size(window);
+                let (mut sender, connection) = builder.handshake(TokioIo::new(connection)).await.unwrap();
+                tokio::spawn(connection);
+                let mut ask = async |stream| {
+                    let body = Full::new(bytes::Bytes::from(Wire::Chat.request(stream, "hi").to_string()));
+                    let request = http::Request::post("http://gateway/v1/chat/completions");
+                    let request = request.header("content-type", "application/json").body(body).unwrap();
+                    sender.send_request(request).await.unwrap()
+                };
+                // the connection is read all the time, the answer is not
+                let stalled = ask(stream).await;
+                bench.until("given up", |bench| bench.told("request").len() == 1).await;
+                assert!(bench.told("request")[0].ends_with(LATE), "{:?}", bench.told("request"));
+                upstream.play(vec![Reply::stream(&Wire::Chat.stream(&says(&["ok"])))]);
+                let other = ask(true).await;
+                assert_eq!(other.status(), 200);
+                if window > 0 {
+                    assert!(other.into_body().collect().await.is_ok());
+                }
+                assert!(stalled.into_body().collect().await.is_err(), "a cut answer must look like one");
+            }
         }
     });
 }

@@ -22,6 +22,8 @@ mod bounds;
 mod clients;
 mod faults;
 mod leaks;
+mod means;
+mod numbers;
 mod sdk;
 mod secrets;
 mod tenants;

@@ -57,7 +57,9 @@ fn a_blocked_prompt_is_refused_in_the_wires_shape_each_time() {
 #[test]
 fn an_interrupted_prompt_is_refused_each_time() {
     run(async {
-        let hooks = json!([{"target": "chat", "roles": ["user"], "regex": "secret plan", "actions": [{"type": "interrupt"}]},
+        // one that would ask again takes nothing from one that stops
+        let hooks = json!([{"target": "chat", "roles": ["user", "tool"], "regex": "secret", "actions": [{"type": "interrupt", "resend": true}]},
+            {"target": "chat", "roles": ["user"], "regex": "secret plan", "actions": [{"type": "interrupt"}]},
             {"target": "chat", "roles": ["tool"], "regex": "secret output", "actions": [{"type": "interrupt"}]}]);
         each(
             || Setup::user(hooks.clone()),

@@ -89,6 +89,12 @@ impl Client {
         self.answer(None).await
     }
 
+    /// So many bytes more of a body that was read in part.
+    pub(crate) async fn read_more(&mut self, got: &mut Got, more: usize) {
+        let least = got.body.len() + more;
+        let _ = body(self.stream.as_mut().unwrap(), got, Some(least)).await;
+    }
+
     /// The rest of an answer that was read in part.
     pub(crate) async fn go_on(&mut self, mut got: Got) -> Got {
         got.cut = body(self.stream.as_mut().unwrap(), &mut got, None).await.is_none();
@@ -96,6 +102,19 @@ impl Client {
     }
 
     async fn answer(&mut self, least: Option<usize>) -> Got {
+        let mut got = self.read_head().await;
+        let Some(stream) = &mut self.stream else { return got };
+        let complete = body(stream, &mut got, least).await;
+        got.cut = complete.is_none();
+        let closes = got.header("connection").is_some_and(|value| value == "close");
+        if got.cut || closes {
+            self.stream = None;
+        }
+        got
+    }
+
+    /// Reads the head; [`Client::go_on`] reads the rest.
+    pub(crate) async fn read_head(&mut self) -> Got {
         let mut got = Got::default();
         let Some(stream) = &mut self.stream else { return got };
         loop {
@@ -113,14 +132,7 @@ impl Client {
         }
         got.status = got.head.split(' ').nth(1).and_then(|code| code.parse().ok()).unwrap();
         if got.status == 100 {
-            got.head.clear();
-            return Box::pin(self.answer(least)).await;
-        }
-        let complete = body(stream, &mut got, least).await;
-        got.cut = complete.is_none();
-        let closes = got.header("connection").is_some_and(|value| value == "close");
-        if got.cut || closes {
-            self.stream = None;
+            return Box::pin(self.read_head()).await;
         }
         got
     }

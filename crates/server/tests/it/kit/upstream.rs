@@ -185,7 +185,12 @@ impl Shared {
             let script = self.script.lock().unwrap().clone();
             let reply = script(number, &request);
             tokio::select! {
-                sent = self.answer(&mut write, &reply) => sent?,
+                sent = self.answer(&mut write, &reply) => {
+                    if sent.is_none() && !matches!(reply.close, Close::Cut | Close::Length(_)) {
+                        self.hung_up.lock().unwrap().push(Instant::now());
+                    }
+                    sent?;
+                }
                 // nothing is sent before the answer is out: this is the end of the connection
                 _ = read.fill_buf() => {
                     self.hung_up.lock().unwrap().push(Instant::now());

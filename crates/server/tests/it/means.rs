@@ -1,0 +1,184 @@
+//! What the gateway says it can do is what it does: each wish at each spot, on all wires, streamed and whole.
+
+use crate::kit::bench::lifecycle;
+use crate::kit::wires::{calls, says};
+use crate::kit::{Answer, Call, Reply, Setup, Upstream, WIRES, Wire, run};
+use hookgate_core::event::{ChunkKind, Role};
+use hookgate_core::point::Point;
+use hookgate_core::wish::{Can, Spot, Wish};
+use hookgate_core::word::Word;
+use hookgate_server::gateway::{OnBlock, can};
+use serde_json::{Value, json};
+
+const ANYWHERE: [Wish; 4] = [Wish::Queue, Wish::Interrupt, Wish::Retry, Wish::Resend];
+
+fn spots() -> Vec<Spot> {
+    let messages = Role::ALL.iter().map(|(_, role)| Spot::Message(*role));
+    let chunks = ChunkKind::ALL.iter().map(|(_, kind)| Spot::Chunk(*kind));
+    let tools = [Point::PreToolUse, Point::PostToolUse, Point::ToolError].map(Spot::At);
+    messages.chain(chunks).chain(tools).collect()
+}
+
+/// The wishes that may be written at a spot.
+fn wishes(spot: Spot) -> Vec<Wish> {
+    let more = match spot {
+        Spot::Chunk(kind) if kind != ChunkKind::Finish => Some(Wish::Redact),
+        Spot::At(Point::PreToolUse) => Some(Wish::Block),
+        _ => None,
+    };
+    ANYWHERE.into_iter().chain(more).collect()
+}
+
+fn hook(spot: Spot, actions: Value) -> Value {
+    let mut hook = match spot {
+        Spot::Message(role) => json!({"target": "chat", "roles": [role.as_str()]}),
+        Spot::Chunk(kind) => json!({"target": "stream", "chunks": [kind.as_str()]}),
+        Spot::At(Point::PreToolUse) => json!({"target": "tool", "event": "before"}),
+        Spot::At(Point::PostToolUse) => json!({"target": "tool", "event": "after"}),
+        Spot::At(_) => json!({"target": "tool", "event": "error"}),
+    };
+    if spot != Spot::Chunk(ChunkKind::Finish) {
+        hook["regex"] = "MARK".into();
+    }
+    let lasts = actions.as_array().unwrap().iter().any(|it| it["type"] == "redact" || it["type"] == "block");
+    if !lasts {
+        hook["maxTriggers"] = 1.into();
+    }
+    hook["actions"] = actions;
+    hook
+}
+
+/// What a hook does that wishes this. What is queued is looked for in the next request, so where one can be had at once it
+/// is asked for.
+fn actions(spot: Spot, wish: Wish) -> Value {
+    let queue = json!({"type": "queue-message", "message": "QUEUED"});
+    match wish {
+        Wish::Queue if can(spot, Wish::Resend) == Can::Yes => json!([queue, {"type": "queue-resend"}]),
+        Wish::Queue => json!([queue]),
+        Wish::Interrupt => json!([{"type": "interrupt"}]),
+        Wish::Retry => json!([{"type": "interrupt", "resend": true}]),
+        Wish::Resend => json!([{"type": "queue-resend"}]),
+        Wish::Redact => json!([{"type": "redact", "with": "[gone]"}]),
+        Wish::Block => json!([{"type": "block"}]),
+        Wish::Append | Wish::Send => panic!("{wish} is a handler's"),
+    }
+}
+
+/// The request and the first answer of a turn that passes the spot; none where the wire has no such thing.
+fn turn(wire: Wire, stream: bool, spot: Spot) -> Option<(Value, Reply)> {
+    let reply = |answer: &Answer| match stream {
+        true => Reply::stream(&wire.stream(answer)),
+        false => Reply::json(&wire.body(answer)),
+    };
+    let (hi, fine) = (wire.request(stream, "hi"), says(&["fine"]));
+    Some(match spot {
+        Spot::Message(Role::User) => (wire.request(stream, "MARK"), reply(&fine)),
+        Spot::Message(Role::Tool) | Spot::At(Point::PostToolUse) => {
+            (wire.with_result(stream, "MARK", false), reply(&fine))
+        }
+        // the others do not say that a tool failed
+        Spot::At(Point::ToolError) if wire != Wire::Messages => return None,
+        Spot::At(Point::ToolError) => (wire.with_result(stream, "MARK", true), reply(&fine)),
+        Spot::Message(Role::Reasoning) | Spot::Chunk(ChunkKind::Reasoning) if wire != Wire::Chat => {
+            return None;
+        }
+        Spot::Message(Role::Reasoning) | Spot::Chunk(ChunkKind::Reasoning) => (hi, thinking(stream, &fine)),
+        Spot::At(Point::PreToolUse) | Spot::Chunk(ChunkKind::ToolCallDelta) => {
+            (hi, reply(&calls(vec![Call::new("shell", "{\"command\":\"MARK\"}")])))
+        }
+        Spot::Message(_) | Spot::Chunk(_) | Spot::At(_) => (hi, reply(&says(&["MARK"]))),
+    })
+}
+
+/// A chat completion with thoughts before its text.
+fn thinking(stream: bool, answer: &Answer) -> Reply {
+    if !stream {
+        let mut body = Wire::Chat.body(answer);
+        body["choices"][0]["message"]["reasoning_content"] = "MARK".into();
+        return Reply::json(&body);
+    }
+    let delta = json!({"id": "c1", "object": "chat.completion.chunk", "model": "m",
+        "choices": [{"index": 0, "delta": {"reasoning_content": "MARK"}, "finish_reason": null}]});
+    let mut events = Wire::Chat.stream(answer);
+    events.insert(0, format!("data: {delta}\n\n"));
+    Reply::stream(&events)
+}
+
+/// Whether the turn went as the hook wishes: by what the client and the provider saw of it.
+async fn is_done(wire: Wire, stream: bool, spot: Spot, wish: Wish) -> Option<bool> {
+    let (request, first) = turn(wire, stream, spot)?;
+    let second = says(&["fine"]);
+    let second = if stream { Reply::stream(&wire.stream(&second)) } else { Reply::json(&wire.body(&second)) };
+    let upstream = Upstream::playing(vec![first, second]).await;
+    let hooks = json!([hook(spot, actions(spot, wish))]);
+    let bench = Setup::trusted(hooks).with(|setup| setup.on_block = OnBlock::Refuse).start(&upstream).await;
+    let got = bench.post(wire, stream, &request).await;
+    let n_asked = bench.upstream.count();
+    Some(match wish {
+        Wish::Queue => n_asked > 0 && String::from_utf8_lossy(&bench.upstream.last().body).contains("QUEUED"),
+        Wish::Interrupt => got.status == 400 || !matches!(got.seen(wire).finish(), "stop" | "tool_calls"),
+        Wish::Retry | Wish::Resend => n_asked == 2,
+        Wish::Redact => got.text().contains("[gone]") && !got.text().contains("MARK"),
+        Wish::Block => got.seen(wire).calls.is_empty(),
+        Wish::Append | Wish::Send => panic!("{wish} is a handler's"),
+    })
+}
+
+#[test]
+fn what_is_said_is_what_is_done() {
+    run(async {
+        let mut n_played = 0;
+        for wire in WIRES {
+            for stream in [true, false] {
+                for spot in spots() {
+                    for wish in wishes(spot) {
+                        let Some(done) = is_done(wire, stream, spot, wish).await else { continue };
+                        let can = can(spot, wish);
+                        assert_eq!(can == Can::Yes, done, "{wire:?} {stream} {spot:?} {wish}: {can:?}");
+                        n_played += 1;
+                    }
+                }
+            }
+        }
+        assert!(n_played > 250, "{n_played}");
+    });
+}
+
+#[test]
+fn what_is_never_told_of_never_fires() {
+    run(async {
+        for stream in [true, false] {
+            for spot in spots() {
+                let wire = if spot == Spot::At(Point::ToolError) { Wire::Messages } else { Wire::Chat };
+                let (request, reply) = turn(wire, stream, spot).unwrap();
+                let upstream = Upstream::playing(vec![reply]).await;
+                let log = json!([hook(spot, json!([{"type": "log", "message": "seen"}]))]);
+                let bench = Setup::user(log).start(&upstream).await;
+                bench.post(wire, stream, &request).await;
+                let told = !bench.told("log").is_empty();
+                assert_eq!(told, can(spot, Wish::Queue) != Can::Never, "{stream} {spot:?}");
+            }
+        }
+    });
+}
+
+#[test]
+fn an_answer_is_one_message() {
+    run(async {
+        let hooks = json!([
+            lifecycle("a", "pre_response", json!({"append": "<A>"})),
+            lifecycle("s", "pre_response", json!({"send": "<S>"}))
+        ]);
+        for wire in WIRES {
+            for stream in [true, false] {
+                let (_, reply) = turn(wire, stream, Spot::Message(Role::User)).unwrap();
+                let bench = Setup::user(hooks.clone()).start(&Upstream::playing(vec![reply]).await).await;
+                let seen = bench.seen(wire, stream).await;
+                assert_eq!((seen.text(), seen.texts.len()), ("fine<A>\n\n<S>", 1), "{wire:?} {stream}");
+            }
+        }
+        let end = Spot::At(Point::PreResponse);
+        assert_eq!(can(end, Wish::Append), Can::Yes);
+        assert!(matches!(can(end, Wish::Send), Can::No(_)));
+    });
+}
