@@ -23,6 +23,7 @@ mod builder;
 mod event;
 mod history;
 mod lifecycle;
+mod means;
 mod message;
 mod request;
 mod response;
@@ -33,6 +34,7 @@ mod turn;
 
 pub use builder::{BuildError, ChatBuilder, MAX_TOOL_CALL_ROUNDS_VARIABLE};
 pub use event::{ChatEvent, log_lines};
+pub use means::can;
 pub use message::ChatMessage;
 pub use service::{ChatService, Interrupt, Reload, Status, Wanted};
 pub use subagent::Subagents;
