@@ -22,24 +22,31 @@ impl Args {
     /// # Errors
     /// As [`Parser::try_parse`]: also where help or the version is asked for.
     pub fn of_process() -> Result<Args, clap::Error> {
-        let mut words = std::env::args_os();
-        let program = words.next();
-        if words.next().is_some_and(|word| word == "hook")
-            && let Ok(HookOnly { hook }) = HookOnly::try_parse_from(program.into_iter().chain(words))
-        {
-            return Ok(Args { command: Command::Hook(hook) });
+        match HookOnly::of_process() {
+            Some(Ok(hook)) => Ok(Args { command: Command::Hook(hook) }),
+            // whatever is wrong there is said as for every command
+            _ => Args::try_parse(),
         }
-        // whatever is wrong there is said as for every command
-        Args::try_parse()
     }
 }
 
 /// The command line of `hookgate hook` alone.
 #[derive(Debug, Parser)]
 #[command(disable_help_flag = true)]
-struct HookOnly {
+pub(crate) struct HookOnly {
     #[command(flatten)]
     hook: HookArgs,
+}
+
+impl HookOnly {
+    /// The arguments behind `hook`; none: this process was started for something else.
+    pub(crate) fn of_process() -> Option<Result<HookArgs, clap::Error>> {
+        let mut words = std::env::args_os();
+        let program = words.next();
+        words.next().filter(|word| word == "hook")?;
+        let only = HookOnly::try_parse_from(program.into_iter().chain(words));
+        Some(only.map(|only| only.hook))
+    }
 }
 
 #[derive(Debug, Subcommand)]
@@ -132,9 +139,9 @@ pub(crate) struct CheckArgs {
     /// Warnings count as problems
     #[arg(long)]
     pub(crate) deny_warnings: bool,
-    /// Also warn of what this coding agent cannot do
-    #[arg(long, value_name = "NAME")]
-    pub(crate) agent: Option<String>,
+    /// Also warn of what this door cannot do: chat, gateway, mcp, or a coding agent; several with commas
+    #[arg(long, visible_alias = "agent", value_name = "NAMES", value_delimiter = ',')]
+    pub(crate) door: Vec<String>,
 }
 
 #[derive(Debug, clap::Args)]

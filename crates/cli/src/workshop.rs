@@ -16,17 +16,7 @@ pub(crate) fn workshop(commands: Commands, judges: Arc<Judges>, spending: Spendi
 
 /// The same for a process that answers one event: one script worker, and none in reserve.
 pub(crate) fn one_shot_workshop(commands: Commands, judges: Arc<Judges>, spending: Spending) -> Workshop {
-    workshop_with(commands, judges, spending, || {
-        let program = this_program()?;
-        Ok(Pool::new(PoolSettings {
-            workers: 1,
-            spare: 0,
-            most: 1,
-            share: 1,
-            checks: false,
-            ..PoolSettings::new(program)
-        }))
-    })
+    workshop_with(commands, judges, spending, || Ok(Pool::new(PoolSettings::for_one_event(this_program()?))))
 }
 
 fn workshop_with(

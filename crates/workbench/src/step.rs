@@ -388,6 +388,10 @@ mod tests {
         refused(r#"{"event": "pre_tool_use"}"#, "field `toolName`: missing; expected the tool's name");
         refused(
             r#"{"event": "pre_tool_use", "tool_name": "x", "toolInput": {}}"#,
+            "unknown field `tool_name`, and `toolName` is missing; expected the tool's name (did you mean `toolName`?)",
+        );
+        refused(
+            r#"{"event": "pre_tool_use", "toolName": "x", "tool_name": "x", "toolInput": {}}"#,
             "unknown field `tool_name`; expected one of eventId, sessionId, rootSessionId, tenantId, agentId, traceId, \
              depth, nativeToolName, event, toolInput, toolName (did you mean `toolName`?)",
         );

@@ -3,9 +3,12 @@
 //! Exit code 0: fine (warnings are allowed, unless `--deny-warnings`), 1: problems, 2: the folder cannot be read.
 
 mod agent;
+mod beyond;
+mod door;
 mod json;
 mod sarif;
 
+use self::door::Door;
 use crate::args::CheckArgs;
 use crate::exit::Exit;
 use crate::failure::Failure;
@@ -43,7 +46,7 @@ pub(super) fn run(args: &CheckArgs) -> Result<Exit, Failure> {
 }
 
 fn find(args: &CheckArgs) -> Result<Found, Failure> {
-    let agent = args.agent.as_deref().map(super::install::agent).transpose()?;
+    let doors = args.door.iter().map(|name| Door::named(name)).collect::<Result<Vec<Door>, Failure>>()?;
     let sources = sources::of(&args.folder)?;
     let loaded = sources.load();
     let mut texts = Texts::default();
@@ -52,8 +55,8 @@ fn find(args: &CheckArgs) -> Result<Found, Failure> {
     let written = Written::of(files, |file| texts.of(file).map(str::to_owned));
     let mut warnings = loaded.warnings.clone();
     warnings.extend(lint::warnings(&loaded.hooks, &written));
-    if let Some(agent) = agent {
-        warnings.extend(loaded.hooks.iter().flat_map(|hook| agent::beyond(agent, hook)));
+    for door in &doors {
+        warnings.extend(loaded.hooks.iter().flat_map(|hook| beyond::warnings(door, hook)));
     }
     let n_hooks = loaded.hooks.len();
     // making the set finds what only all hooks together can have, such as patterns that are too many

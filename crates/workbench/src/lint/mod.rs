@@ -13,13 +13,14 @@ mod duplicate_label;
 mod empty_match;
 mod glob_as_pattern;
 mod never_fires;
+mod no_effect;
 mod plain_http;
 mod prompt_cap;
 mod shadowed;
 mod timeout_too_long;
 mod unknown_variable;
 
-pub use rule::{AGENT_CANNOT, Rule, warnings};
+pub use rule::{AGENT_CANNOT, DOOR_CANNOT, Rule, warnings};
 pub use written::Written;
 
 /// All rules. Those without a look of their own are noticed by whoever reads the files.
@@ -33,6 +34,7 @@ pub static RULES: &[Rule] = &[
     condition_pattern::RULE,
     rule::noticed("never-there", "a condition that asks for a member which no event of its point has"),
     never_fires::RULE,
+    no_effect::RULE,
     shadowed::RULE,
     duplicate_label::RULE,
     unknown_variable::RULE,
@@ -40,5 +42,6 @@ pub static RULES: &[Rule] = &[
     timeout_too_long::RULE,
     plain_http::RULE,
     command_missing::RULE,
-    rule::noticed(AGENT_CANNOT, "what the agent of `--agent` cannot do"),
+    rule::noticed(AGENT_CANNOT, "what a coding agent of `--door` cannot do"),
+    rule::noticed(DOOR_CANNOT, "what another door of `--door` cannot do"),
 ];

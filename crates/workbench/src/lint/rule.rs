@@ -8,6 +8,9 @@ use std::collections::HashMap;
 /// The rule of warnings about one agent's means; whoever knows the agent notices them.
 pub const AGENT_CANNOT: &str = "agent-cannot";
 
+/// The same of another door's means.
+pub const DOOR_CANNOT: &str = "door-cannot";
+
 /// A rule.
 #[derive(Debug)]
 pub struct Rule {
@@ -81,7 +84,7 @@ pub(super) mod tests {
 
     /// What one rule says about a file of this text, and nothing else about it: `field: message (help)`.
     pub(in crate::lint) fn said(rule: &str, text: &str) -> Vec<String> {
-        let read = define::read("hooks/a.json", text, Source::User, &ActionKinds::standard());
+        let read = define::read("hooks/a.json", text, Source::Operator, &ActionKinds::standard());
         assert!(read.problems.is_empty(), "{:?}", read.problems);
         let written = Written::of(["hooks/a.json"], |_| Some(text.to_owned()));
         let mut found = read.warnings;

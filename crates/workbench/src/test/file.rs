@@ -173,7 +173,9 @@ impl Reader<'_> {
             .object("expect")
             .map(|fields| Expect::read(self.report, self.names, fields, &format!("{path}.expect")));
         let of_steps = steps.iter().flatten().any(|(_, expect)| expect.is_some());
-        if !fields.has("expect") && !of_steps && steps.is_some() {
+        if fields.nearly_has("expect") && !of_steps {
+            fields.missing("expect", "what must come of it");
+        } else if !fields.has("expect") && !of_steps && steps.is_some() {
             let help = r#"write {} and let hookgate test --update fill it"#;
             self.report.add(
                 node.at,
@@ -382,7 +384,15 @@ mod tests {
         refused("1", &["expected a list of tests, or an object with `tests`, found the number `1`"]);
         refused(
             r#"[{"nmae": "a", "event": {"event": "stop"}, "expect": {}}]"#,
-            &["field `tests[0].name`: missing", "did you mean `name`?"],
+            &[
+                "unknown field `nmae`, and `name` is missing; expected what the test shows, in words (did you mean `name`?)",
+            ],
+        );
+        refused(
+            r#"[{"name": "a", "event": {"event": "stop"}, "expct": {}}]"#,
+            &[
+                "unknown field `expct`, and `expect` is missing; expected what must come of it (did you mean `expect`?)",
+            ],
         );
         refused(r#"[{"name": "a", "expect": {}}]"#, &["field `tests[0].event`: missing"]);
         refused(r#"[{"name": "a", "event": {"event": "stop"}}]"#, &["let hookgate test --update fill it"]);

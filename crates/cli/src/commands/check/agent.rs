@@ -1,26 +1,19 @@
-//! What a hook wants and one coding agent cannot do.
+//! What a lifecycle hook wants and one coding agent cannot do.
 
 use hookgate_agents::agent::Agent;
 use hookgate_agents::event::{Can, Effect};
 use hookgate_agents::tools::Tool;
-use hookgate_core::define::{HookRef, Problem};
+use hookgate_core::handler::Mode;
 use hookgate_core::hook::{Hook, Work};
 use hookgate_core::point::{Point, Stage};
-use hookgate_workbench::lint::AGENT_CANNOT;
 use std::time::Duration;
 
-/// Warnings about one hook.
-pub(super) fn beyond(agent: &'static dyn Agent, hook: &Hook) -> Vec<Problem> {
-    let warning = |(field, message): (&str, String)| Problem {
-        hook: Some(HookRef { index: hook.index, label: Some(hook.name.to_string()) }),
-        field: (!field.is_empty()).then(|| field.to_owned()),
-        rule: Some(AGENT_CANNOT),
-        ..Problem::of_file(&hook.file, message)
-    };
-    let event = if hook.listens.target().is_some() { "target" } else { "event" };
-    let means = means(agent, hook).map(|message| (event, message));
+/// What is to be said of one hook: the field, and the message.
+pub(super) fn beyond(agent: &'static dyn Agent, hook: &Hook) -> Vec<(&'static str, String)> {
+    let means = means(agent, hook).map(|message| ("event", message));
+    let sent = sent(agent, hook).map(|message| ("mode", message));
     let time = patience(agent, hook).map(|message| ("timeout_ms", message));
-    means.into_iter().chain(time).map(warning).collect()
+    means.into_iter().chain(sent).chain(time).collect()
 }
 
 fn means(agent: &'static dyn Agent, hook: &Hook) -> Option<String> {
@@ -47,6 +40,16 @@ fn means(agent: &'static dyn Agent, hook: &Hook) -> Option<String> {
     } else {
         None
     }
+}
+
+/// A message of its own where an answer is one text.
+fn sent(agent: &'static dyn Agent, hook: &Hook) -> Option<String> {
+    let Work::Handler { spec, .. } = &hook.work else { return None };
+    let point = hook.listens.point();
+    let changes = matches!(agent.can(point, Effect::ChangeText), Can::Yes | Can::Sometimes);
+    (point == Point::PreResponse && spec.mode == Mode::Send && changes).then(|| {
+        format!("{} has one text for an answer: what the hook sends stands at its end", agent.title())
+    })
 }
 
 /// A time limit beyond the agent's: the answer goes out before it.

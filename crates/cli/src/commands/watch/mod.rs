@@ -34,7 +34,7 @@ pub(super) fn run(args: &WatchArgs) -> Result<Exit, Failure> {
 
 #[cfg(test)]
 mod tests {
-    use hookgate_core::record::{Record, Recorder};
+    use hookgate_core::record::{InputHash, Record, Recorder};
     use hookgate_core::verdict::Decision;
     use hookgate_store::audit::Audit;
     use hookgate_store::query::{Entry, Filter, Order};
@@ -84,7 +84,7 @@ mod tests {
             event_id: event.into(),
             event: "pre_tool_use",
             tool_name: None,
-            input_hash: "00".repeat(32),
+            input_hash: InputHash::default(),
             decision,
             cause: None,
             duration: Duration::from_millis(1),
