@@ -54,6 +54,11 @@ pub trait Agent: Sync + std::fmt::Debug {
         Ok(Parts::of(self.fields(), payload))
     }
 
+    /// Whether it tells of a tool's failure with the event of the tool's result: it has none of its own for failures.
+    fn fails_with_results(&self) -> bool {
+        false
+    }
+
     /// The event that a payload shows by its members, for agents that do not always name it.
     fn guess(&self, payload: &Value) -> Option<&'static str> {
         let _ = payload;
@@ -118,12 +123,18 @@ impl dyn Agent {
         }
     }
 
+    /// Whether an event of it may tell hooks of this point.
+    pub fn tells(&self, event: &Event, point: Point) -> bool {
+        let with_result = point == Point::ToolError && self.fails_with_results();
+        event.point == Some(point) || (with_result && event.point == Some(Point::PostToolUse))
+    }
+
     /// Whether it can do something at a point.
     pub fn can(&self, point: Point, effect: Effect) -> Can {
         let here: Vec<bool> = self
             .events()
             .iter()
-            .filter(|event| event.point == Some(point) && event.installed)
+            .filter(|event| event.installed && self.tells(event, point))
             .map(|event| event.can(effect))
             .collect();
         match (here.is_empty(), here.iter().all(|can| *can), here.iter().any(|can| *can)) {

@@ -89,6 +89,10 @@ impl Agent for Cline {
         TOOLS
     }
 
+    fn fails_with_results(&self) -> bool {
+        true
+    }
+
     fn fields(&self) -> &'static Fields {
         const FIELDS: Fields = Fields { event: &[], session: &["taskId"], inside: &[], ..Fields::CLAUDE };
         &FIELDS

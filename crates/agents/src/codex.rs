@@ -46,6 +46,7 @@ static SETUP: Setup = Setup {
     places: &[
         Place { level: Level::User, path: "~/.codex/hooks.json" },
         Place { level: Level::Project, path: ".codex/hooks.json" },
+        Place { level: Level::Managed, path: "/etc/codex/hooks.json" },
     ],
     shape: Shape::Grouped(Entry::COMMAND),
     limit: Duration::from_secs(30),
@@ -54,7 +55,8 @@ static SETUP: Setup = Setup {
         Switch { path: ".codex/config.toml", keys: &["features", "hooks"], off: false },
     ],
     then: &[
-        "codex skips a new or changed hook until it is reviewed: start `codex` and open /hooks, or nothing is guarded",
+        "codex skips a new or changed hook until it is reviewed: start `codex` and open /hooks, or nothing is guarded (hooks that are installed with --managed need no review)",
+        "with --managed: `[features] hooks = true` in /etc/codex/requirements.toml keeps a trusted project from switching all hooks off",
     ],
 };
 
@@ -104,7 +106,7 @@ impl Agent for Codex {
             "Keys typed into a terminal that is open already (`write_stdin`) and the hosted web search fire no hook: rules that must hold stop interactive shells at `exec`.",
             "The reason of a block after a tool ran replaces the tool's output.",
             "A turn that is made to go on has no limit of the agent's own. Ours: never twice in a row by its flag, three times a turn at most.",
-            "A trusted project's `.codex/config.toml` with `[features] hooks = false` switches the user's hooks off.",
+            "A trusted project's `.codex/config.toml` with `[features] hooks = false` switches all hooks off, also those that are installed with `--managed`, unless `/etc/codex/requirements.toml` says `[features] hooks = true` (seen with 0.171).",
         ]
     }
 

@@ -54,6 +54,10 @@ impl Agent for DockerAgent {
         TOOLS
     }
 
+    fn fails_with_results(&self) -> bool {
+        true
+    }
+
     fn fields(&self) -> &'static Fields {
         const FIELDS: Fields = Fields { answer: &["stop_response"], ..Fields::CLAUDE };
         &FIELDS

@@ -80,6 +80,10 @@ impl Agent for GeminiCli {
         TOOLS
     }
 
+    fn fails_with_results(&self) -> bool {
+        true
+    }
+
     fn fields(&self) -> &'static Fields {
         const FIELDS: Fields =
             Fields { answer: &["prompt_response"], call: &[], turn: &[], ..Fields::CLAUDE };

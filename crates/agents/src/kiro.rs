@@ -66,6 +66,10 @@ impl Agent for Kiro {
         TOOLS
     }
 
+    fn fails_with_results(&self) -> bool {
+        true
+    }
+
     fn fields(&self) -> &'static Fields {
         &Fields::CLAUDE
     }

@@ -57,6 +57,10 @@ impl Agent for OpenClaw {
         TOOLS
     }
 
+    fn fails_with_results(&self) -> bool {
+        true
+    }
+
     fn fields(&self) -> &'static Fields {
         const FIELDS: Fields = Fields {
             event: &[],

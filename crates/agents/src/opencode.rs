@@ -85,6 +85,10 @@ impl Agent for OpenCode {
         TOOLS
     }
 
+    fn fails_with_results(&self) -> bool {
+        true
+    }
+
     fn fields(&self) -> &'static Fields {
         const FIELDS: Fields = Fields { event: &[], ..Fields::CLAUDE };
         &FIELDS

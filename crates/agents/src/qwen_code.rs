@@ -58,12 +58,14 @@ static SETUP: Setup = Setup {
     places: &[
         Place { level: Level::User, path: "~/.qwen/settings.json" },
         Place { level: Level::Project, path: ".qwen/settings.json" },
+        Place { level: Level::Managed, path: "/etc/qwen-code/settings.json" },
     ],
     shape: Shape::Grouped(Entry { named: true, ..Entry::COMMAND }),
     limit: Duration::from_secs(30),
     switches: &[
         Switch { path: "~/.qwen/settings.json", keys: &["disableAllHooks"], off: true },
         Switch { path: ".qwen/settings.json", keys: &["disableAllHooks"], off: true },
+        Switch { path: "/etc/qwen-code/settings.json", keys: &["disableAllHooks"], off: true },
     ],
     then: &[],
 };
@@ -116,7 +118,7 @@ impl Agent for QwenCode {
             "A changed input is documented and not applied before a tool runs, so a hook that changes one stops the call.",
             "The prompt event that fires again after each round of tools, with an empty prompt, asks nobody.",
             "Tools that the headless permission mode refuses fire nothing.",
-            "A project's `.qwen/settings.json` with `disableAllHooks` switches the user's hooks off.",
+            "A project's `.qwen/settings.json` with `disableAllHooks` switches the user's hooks off; the system file of `--managed` goes before it.",
         ]
     }
 

@@ -2,7 +2,9 @@
 
 use hookgate_agents::event::{Can, Effect};
 use hookgate_agents::outcome::{Outcome, Said, Word};
+use hookgate_agents::read::Told;
 use hookgate_agents::table;
+use hookgate_core::facts::LifeEvent;
 use hookgate_core::point::Point;
 use serde_json::{Value, json};
 
@@ -244,4 +246,33 @@ fn what_agents_can_do() {
     assert_eq!(can("claude-code", Point::PreResponse, Effect::ChangeText), Can::Never);
     assert_eq!(can("qwen-code", Point::PreToolUse, Effect::ChangeInput), Can::No);
     assert_eq!(can("kiro", Point::UserPromptSubmit, Effect::Block), Can::No);
+}
+
+/// An agent without an event of its own for failures tells of them with results, or never.
+#[test]
+fn failures_come_with_results_where_the_agent_says_so() {
+    let payloads = [
+        ("gemini-cli", "AfterTool", "/tool_response/error", json!({"message": "x"})),
+        ("kiro", "postToolUse", "/tool_response/success", json!(false)),
+        ("docker-agent", "post_tool_use", "/tool_error", json!(true)),
+        ("cline", "PostToolUse", "/tool_result/output", json!([{"success": false, "error": "x"}])),
+        ("opencode", "tool.execute.after", "/output/isError", json!(true)),
+        ("openclaw", "after_tool_call", "/error", json!("x")),
+    ];
+    for (name, event, pointer, value) in &payloads {
+        let agent = table::find(name).unwrap();
+        let mut payload = crate::json(&format!("payloads/{name}/{event}.json"));
+        let (parent, member) = pointer.rsplit_once('/').unwrap();
+        payload.pointer_mut(parent).unwrap_or_else(|| panic!("{name}: no {parent}"))[member] = value.clone();
+        let read = agent.read(Some(event), payload).unwrap();
+        let failed = read.told.iter().any(|told| matches!(told, Told::Life(LifeEvent::ToolError { .. })));
+        assert!(failed, "{name}: {:?}", read.told);
+        assert!(agent.tells(read.event, Point::ToolError) && agent.fails_with_results(), "{name}");
+        assert_ne!(agent.can(Point::ToolError, Effect::Block), Can::Never, "{name}");
+    }
+    let saying = table::ALL.iter().filter(|agent| agent.fails_with_results()).count();
+    assert_eq!(saying, payloads.len());
+    for agent in table::ALL.iter().filter(|agent| agent.fails_with_results()) {
+        assert!(agent.events().iter().all(|event| event.point != Some(Point::ToolError)), "{}", agent.name());
+    }
 }
