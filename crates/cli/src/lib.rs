@@ -16,6 +16,7 @@ mod trail;
 
 mod model;
 mod problems;
+mod programs;
 mod snippet;
 mod sources;
 mod table;
@@ -35,7 +36,7 @@ mod mcp;
 #[cfg(test)]
 mod reference;
 
-pub use agent::answer_to_unknown_arguments;
+pub use agent::{answer_to_unknown_arguments, hook_of_process};
 pub use args::Args;
 pub use commands::run;
 pub use exit::Exit;

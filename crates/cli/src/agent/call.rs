@@ -1,11 +1,12 @@
 //! One hook call: payload in, the agent's answer out. Whatever goes wrong on the way is the agent's word for no.
 
 use super::engine::{Engine, points};
+use super::handover;
 use super::journal::Journal;
 use super::memory::Memory;
 use super::mouth::{Mouth, deadline};
 use super::rules::Rules;
-use crate::args::HookArgs;
+use crate::args::{HookArgs, HookOnly};
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::short_trail::ShortTrail;
@@ -24,22 +25,33 @@ use serde_json::Value;
 use std::io::{self, Read as _};
 use std::mem::ManuallyDrop;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-/// What is left for writing the answer after the chain's own time is over: a chain that ends by itself names the hook
-/// that was late, the clock behind it cannot.
-const FOR_THE_ANSWER: Duration = Duration::from_millis(100);
+/// What is left for the records and the answer after the chain's own time is over: a tenth of the time, within these
+/// bounds. A chain that ends by itself names the hook that was late, the clock behind it cannot.
+const LEAST_FOR_THE_ANSWER: Duration = Duration::from_millis(100);
+const MOST_FOR_THE_ANSWER: Duration = Duration::from_millis(500);
 /// How long the end waits for the processes of command hooks to be hunted down.
 const SETTLING: Duration = Duration::from_millis(100);
 /// So many bytes of records wait for somebody with more time before a process is started that takes them.
 const MANY_RECORDS: u64 = 1 << 20;
 
+/// Which of the two programs this is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Program {
+    /// `hookgate`.
+    Whole,
+    /// `hookgate-hook`.
+    Small,
+}
+
 /// Answers one call.
 ///
 /// # Errors
 /// There is no such agent. Everything else is an answer.
-pub(crate) fn answer(args: &HookArgs) -> Result<Exit, Failure> {
+pub(crate) fn answer(args: &HookArgs, program: Program) -> Result<Exit, Failure> {
     let agent = table::find(&args.agent).ok_or_else(|| {
         Failure::new(format!("unknown agent `{}`; expected one of {}", args.agent, table::names()))
     })?;
@@ -50,16 +62,30 @@ pub(crate) fn answer(args: &HookArgs) -> Result<Exit, Failure> {
     // a message on standard error would be read as the answer
     std::panic::set_hook(Box::new(|_| {}));
     let watch = mouth.watch(deadline);
-    let call = Call { agent, args, deadline, mouth: &mouth };
+    let call = Call { agent, args, program, deadline, mouth: &mouth };
     let said = match &watch {
-        Ok(_) => catch_unwind(AssertUnwindSafe(|| call.said())).unwrap_or_else(|_| {
-            mouth.fault("blocked because hookgate failed: a fault in the program itself")
-        }),
+        Ok(_) => guarded(&mouth, || call.said()),
         Err(error) => mouth.fault(&format!("blocked because hookgate cannot keep time: {error}")),
     };
     let code = mouth.say(&said);
     drop(watch);
     Ok(Exit::Agent(code))
+}
+
+/// What the call says; if it panics, the agent's word for no, as far as is known by then what it is about.
+fn guarded(mouth: &Mouth, call: impl FnOnce() -> Said) -> Said {
+    catch_unwind(AssertUnwindSafe(call))
+        .unwrap_or_else(|_| mouth.fault("blocked because hookgate failed: a fault in the program itself"))
+}
+
+/// The whole of the program `hookgate-hook`, which knows `hook` and its arguments alone.
+pub fn hook_of_process() -> ExitCode {
+    let answered = match HookOnly::of_process() {
+        Some(Ok(args)) => answer(&args, Program::Small),
+        Some(Err(error)) => answer_to_unknown_arguments().ok_or_else(|| Failure::new(error.to_string())),
+        None => Err(Failure::new("this program is for coding agents: `hookgate-hook hook AGENT [EVENT]`")),
+    };
+    answered.map_or_else(|failure| failure.report().into(), Into::into)
 }
 
 /// Answers a call whose arguments are not known, as after a change of versions: some agents read no exit code. None: it
@@ -80,6 +106,7 @@ fn patience(agent: &dyn Agent, event: Option<&Event>) -> Duration {
 struct Call<'a> {
     agent: &'static dyn Agent,
     args: &'a HookArgs,
+    program: Program,
     deadline: Instant,
     mouth: &'a Mouth,
 }
@@ -101,17 +128,18 @@ impl Call<'_> {
     }
 
     fn outcome(&self) -> Result<(Read, Outcome), Stop> {
-        let read = self.read()?;
+        let (payload, read) = self.read()?;
         self.mouth.about(read.event);
         if read.told.is_empty() {
             return Ok((read, Outcome::default()));
         }
         let rules = Rules::find(&self.args.rules).map_err(|failure| Stop::Fault(failure.to_string()))?;
-        let outcome = self.ask(rules, &read).map_err(Stop::Fault)?;
+        let outcome = self.ask(rules, &read, &payload).map_err(Stop::Fault)?;
         Ok((read, outcome))
     }
 
-    fn read(&self) -> Result<Read, Stop> {
+    /// The payload, as bytes and as what it says.
+    fn read(&self) -> Result<(Vec<u8>, Read), Stop> {
         let mut bytes = Vec::with_capacity(8 * 1024);
         let most = u64::try_from(LONGEST_PAYLOAD).unwrap_or(u64::MAX).saturating_add(1);
         let fault = |why: Unread| Stop::Fault(why.to_string());
@@ -127,11 +155,11 @@ impl Call<'_> {
         }
         match self.agent.read(hint, payload) {
             Err(Unread::UnknownEvent(event)) => Err(Stop::Unknown(event)),
-            read => read.map_err(fault),
+            read => Ok((bytes, read.map_err(fault)?)),
         }
     }
 
-    fn ask(&self, rules: Rules, read: &Read) -> Result<Outcome, String> {
+    fn ask(&self, rules: Rules, read: &Read, payload: &[u8]) -> Result<Outcome, String> {
         let data = rules.data.clone();
         let dir = data.as_ref().map(|place| place.path());
         let journal = self.journal(dir);
@@ -141,6 +169,9 @@ impl Call<'_> {
         // the processes of command hooks and workers end with this one; waiting for them is not the answer's business
         let commands = ManuallyDrop::new(Commands::default());
         let set = rules.load(&points(read), Commands::clone(&commands))?;
+        if cfg!(one_piece) && self.program == Program::Small && handover::is_needed(&set, read, &head) {
+            handover::go_on_as_whole(payload);
+        }
         let trail = data.clone().map(|place| Arc::new(ShortTrail::new(place)));
         let recorder: Arc<dyn Recorder> = match &trail {
             Some(trail) => trail.clone(),
@@ -150,7 +181,9 @@ impl Call<'_> {
             .enable_all()
             .build()
             .map_err(|error| format!("there is no runtime for hooks: {error}"))?;
-        let left = || self.deadline.saturating_duration_since(Instant::now()).saturating_sub(FOR_THE_ANSWER);
+        let until_the_end = || self.deadline.saturating_duration_since(Instant::now());
+        let answering = (until_the_end() / 10).clamp(LEAST_FOR_THE_ANSWER, MOST_FOR_THE_ANSWER);
+        let left = || until_the_end().saturating_sub(answering);
         let outcome = runtime.block_on(async {
             let around = Surroundings {
                 timer: Arc::new(TokioTimer::new()),
@@ -240,7 +273,7 @@ enum Stop {
 
 /// Starts a process that moves waiting records into the database. Nobody waits for it.
 fn move_records(args: &HookArgs) {
-    let Ok(program) = std::env::current_exe() else { return };
+    let Ok(program) = crate::programs::whole() else { return };
     let mut command = std::process::Command::new(program);
     command.args(["audit", "list", "--limit", "1"]);
     let rules = &args.rules;
@@ -256,4 +289,31 @@ fn move_records(args: &HookArgs) {
     std::os::unix::process::CommandExt::process_group(&mut command, 0);
     // the next call tries again
     let _ = command.spawn();
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_panic_is_a_no_for_every_agent_at_every_event_that_can_be_stopped() {
+        let mut stopped = 0;
+        for agent in table::ALL {
+            for event in agent.events() {
+                let mouth = Mouth::new(*agent, None);
+                let said = guarded(&mouth, || {
+                    mouth.about(event);
+                    panic!("on the way")
+                });
+                let no = agent
+                    .fault(Some(event), "blocked because hookgate failed: a fault in the program itself");
+                assert_eq!(said, no, "{} {}", agent.name(), event.name);
+                if event.can(Effect::Block) {
+                    assert_ne!(said, Said::nothing(), "{} {}", agent.name(), event.name);
+                    stopped += 1;
+                }
+            }
+        }
+        assert!(stopped > 30, "{stopped}");
+    }
 }

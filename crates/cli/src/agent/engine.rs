@@ -294,15 +294,16 @@ impl Engine<'_> {
 
 /// The points at which the engine is asked or told of a payload.
 pub(crate) fn points(read: &Read) -> Vec<Point> {
-    let mut points: Vec<Point> = read
-        .told
-        .iter()
-        .map(|told| match told {
-            Told::Gate(event) => event.point(),
-            Told::Life(event) => event.point(),
-            Told::Shape(ShapeEvent::PreResponse { .. }) => Point::PreResponse,
-        })
-        .collect();
+    let mut points: Vec<Point> = read.told.iter().map(|told| place_of(told).0).collect();
     points.dedup();
     points
+}
+
+/// Where the engine is asked or told, and the tool that it is about; empty if it is about none.
+pub(super) fn place_of(told: &Told) -> (Point, &str) {
+    match told {
+        Told::Gate(event) => (event.point(), event.tool_name()),
+        Told::Life(event) => (event.point(), event.tool_name()),
+        Told::Shape(ShapeEvent::PreResponse { .. }) => (Point::PreResponse, ""),
+    }
 }

@@ -52,6 +52,8 @@ pub(crate) struct GatewayTable {
     pub(crate) first_byte_ms: Option<u64>,
     /// How long a stream may be silent [default: 300000].
     pub(crate) idle_ms: Option<u64>,
+    /// How long a client may take nothing of its answer; longer: it is hung up on [default: 300000].
+    pub(crate) client_idle_ms: Option<u64>,
     /// How long open answers may take at the end [default: 30000].
     pub(crate) drain_ms: Option<u64>,
     /// How often hook folders are looked at for changes, at least 10 [default: 250].

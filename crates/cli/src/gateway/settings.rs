@@ -92,6 +92,7 @@ impl Settings {
             max_hold: table.max_hold_ms.map_or(usual.max_hold, ms),
             first_byte: table.first_byte_ms.map_or(usual.first_byte, ms),
             idle: table.idle_ms.map_or(usual.idle, ms),
+            client_idle: table.client_idle_ms.map_or(usual.client_idle, ms),
             connections: table.max_connections.unwrap_or(usual.connections),
             ..usual
         };

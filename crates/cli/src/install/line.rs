@@ -20,7 +20,7 @@ pub(crate) struct Line {
 impl Line {
     /// The line for these rules.
     pub(crate) fn new(args: &RulesArgs) -> Result<Line, Failure> {
-        let program = std::env::current_exe()
+        let program = crate::programs::for_agents()
             .map_err(|error| Failure::new(format!("the program cannot find itself: {error}")))?;
         let mut rules = Vec::new();
         if let Some(dir) = &args.hooks {
@@ -138,6 +138,7 @@ mod tests {
         for (text, ours) in [
             ("/opt/hookgate hook codex PreToolUse --hooks /h", true),
             ("'/opt/my tools/hookgate' hook codex Stop", true),
+            ("/opt/hookgate-hook hook codex Stop", true),
             ("/opt/hookgate hook claude-code Stop", false),
             ("/opt/guard hook codex Stop", false),
             ("echo hookgate", false),
