@@ -4,8 +4,10 @@
 //! [`message`] looks at a line as far as it must, [`gate`] asks the hooks, [`relay`] moves the lines.
 
 mod gate;
+mod means;
 mod message;
 mod relay;
 
 pub(crate) use gate::Gate;
+pub(crate) use means::can;
 pub(crate) use relay::run;
