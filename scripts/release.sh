@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Builds what is handed out: the program, its manual, completions, licences, a bill of materials, checksums.
+# Builds what is handed out: the programs, their manual, completions, licences, a bill of materials, checksums.
 #
 #   scripts/release.sh [TARGET]
 #
@@ -25,14 +25,15 @@ RUSTFLAGS="${RUSTFLAGS:-} --remap-path-prefix=$PWD=hookgate --remap-path-prefix=
 export RUSTFLAGS
 
 echo "hookgate $version for $target"
-cargo build --profile dist --locked --package hookgate --bin hookgate --target "$target"
+cargo build --profile dist --locked --package hookgate --bins --target "$target"
 
 name=hookgate-$version-$target
 out=${CARGO_TARGET_DIR:-target}/release-files
-program=${CARGO_TARGET_DIR:-target}/$target/dist/hookgate
+programs=${CARGO_TARGET_DIR:-target}/$target/dist
+program=$programs/hookgate
 rm -rf "$out"
 mkdir -p "$out/$name/completions" "$out/$name/man"
-cp "$program" README.md CHANGELOG.md SECURITY.md LICENSE-MIT LICENSE-APACHE packaging/hookgate.service "$out/$name/"
+cp "$program" "$programs/hookgate-hook" README.md CHANGELOG.md SECURITY.md LICENSE-MIT LICENSE-APACHE packaging/hookgate.service "$out/$name/"
 
 # the manual and the completions come from the program itself, so it must run here
 if "$program" --version >/dev/null 2>&1; then

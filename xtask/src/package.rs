@@ -33,7 +33,7 @@ pub fn run(out: &mut dyn Write) -> io::Result<bool> {
     Ok(installs(&packages, out)? && whole)
 }
 
-/// Whether the program is installed from the packages alone, and starts.
+/// Whether the programs are installed from the packages alone, and start.
 ///
 /// Cargo's own verification builds each package with all its dependencies anew: nine builds of minutes. Here the unpacked
 /// packages are a workspace beside ours, with its lock file and target directory, so only they are compiled.
@@ -50,7 +50,8 @@ fn installs(packages: &[Package], out: &mut dyn Write) -> io::Result<bool> {
     let mut manifest = "[workspace]\nresolver = \"3\"\nmembers = [\"*-*\"]\n\n[patch.crates-io]\n".to_owned();
     for Package { name, version } in packages {
         let archive = target.join("package").join(format!("{name}-{version}.crate"));
-        if !Command::new("tar").arg("-xzf").arg(archive).arg("-C").arg(&unpacked).status()?.success() {
+        // archives tell no time of their files: with it, cargo would take what it built from an earlier one for this
+        if !Command::new("tar").arg("-xzmf").arg(archive).arg("-C").arg(&unpacked).status()?.success() {
             writeln!(out, "{name}: its package cannot be unpacked")?;
             return Ok(false);
         }
@@ -66,11 +67,15 @@ fn installs(packages: &[Package], out: &mut dyn Write) -> io::Result<bool> {
     let mut install = Command::new(crate::ci::cargo_program());
     // takes what only our chores need out of the lock file; nothing in it moves
     cargo_in(&unpacked, &["metadata", "--format-version", "1"])?;
-    install.args(["install", "--quiet", "--debug", "--locked", "--no-track", "--bin", "hookgate", "--path"]);
+    install.args(["install", "--quiet", "--debug", "--locked", "--no-track", "--path"]);
     install.arg(unpacked.join(format!("{name}-{version}"))).arg("--root").arg(&installed);
     install.env("CARGO_TARGET_DIR", &target);
     if !install.status()?.success() {
         writeln!(out, "{name}: it cannot be installed from its package")?;
+        return Ok(false);
+    }
+    if !installed.join("bin").join("hookgate-hook").exists() {
+        writeln!(out, "{name}: the program for coding agents is not installed from its package")?;
         return Ok(false);
     }
     let answer = Command::new(installed.join("bin").join("hookgate")).arg("--version").output()?;

@@ -53,6 +53,60 @@ fn a_block_and_silence() {
 }
 
 #[test]
+fn both_programs_answer_alike() {
+    let place = guarded();
+    let (block, pass) = (bash("rm -rf build").to_string(), bash("ls").to_string());
+    let hook = ["hook", "claude-code", "PreToolUse", "--hooks", "hooks"];
+    let cases: [(&[&str], &str); 7] = [
+        (&hook, &block),
+        (&hook, &pass),
+        (&hook, "no JSON"),
+        (&["hook", "claude-code", "PreToolUse", "--hooks", "nowhere"], &block),
+        (&["hook", "claude-code", "PreToolUse", "--from-a-later-version"], &block),
+        (&["hook", "codex", "--from-a-later-version"], &block),
+        (&["hook", "nobody", "--hooks", "hooks"], &block),
+    ];
+    for (args, payload) in cases {
+        let ran = |program| {
+            let ran = Place::feed(place.command_of(program, args), payload.as_bytes());
+            (ran.code, ran.stdout, ran.stderr)
+        };
+        assert_eq!(
+            ran(env!("CARGO_BIN_EXE_hookgate-hook")),
+            ran(env!("CARGO_BIN_EXE_hookgate")),
+            "{args:?} {payload}"
+        );
+    }
+    let other = Place::feed(place.command_of(env!("CARGO_BIN_EXE_hookgate-hook"), &["list"]), b"");
+    other.fails(2, "this program is for coding agents: `hookgate-hook hook AGENT [EVENT]`");
+}
+
+/// The small program cannot find a name's address (`build.rs`); the whole one beside it goes on with its call.
+#[cfg(one_piece)]
+#[test]
+fn a_hook_that_talks_to_the_network_is_asked_by_the_whole_program() {
+    let hook = r#"{"id":"ask","event":"pre_tool_use","matcher":"exec",
+        "handler":{"type":"http","url":"http://policy.example/judge"}}"#;
+    let place = place().with("hooks/ask.json", hook).with("bin/hookgate", "#!/bin/sh\necho \"$@\"\ncat\n");
+    let whole = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+    std::fs::set_permissions(place.path("bin/hookgate"), whole).unwrap();
+    let small = place.path("bin/hookgate-hook");
+    std::fs::copy(env!("CARGO_BIN_EXE_hookgate-hook"), &small).unwrap();
+    let ask = |payload: &Value| {
+        let args = ["hook", "claude-code", "PreToolUse", "--hooks", "hooks"];
+        Place::feed(place.command_of(small.to_str().unwrap(), &args), payload.to_string().as_bytes())
+    };
+    // more than a pipe holds
+    let long = bash(&"x".repeat(200_000));
+    ask(&long).is(0, &format!("hook claude-code PreToolUse --hooks hooks\n{long}"), "");
+    let edit = json!({"hook_event_name": "PreToolUse", "tool_name": "Edit", "tool_input": {}});
+    ask(&edit).is(0, "", "");
+    // where there is no other program, this one says no
+    std::fs::remove_file(place.path("bin/hookgate")).unwrap();
+    assert!(denied(&ask(&bash("ls"))).contains("ask"), "the hook is named");
+}
+
+#[test]
 fn one_folder_guards_them_all() {
     let place = guarded();
     let command = "rm -rf build";

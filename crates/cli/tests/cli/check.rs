@@ -1,7 +1,7 @@
 //! `check`: findings for people, for programs and for code scanning; the warnings of docs/check.md.
 
 use crate::support::{Place, Ran};
-use hookgate_workbench::lint::{AGENT_CANNOT, RULES};
+use hookgate_workbench::lint::{AGENT_CANNOT, DOOR_CANNOT, RULES};
 use serde_json::{Value, json};
 use std::path::PathBuf;
 
@@ -113,8 +113,12 @@ fn the_page_shows_each_rule_and_how_to_mend_it() {
     for (rule, blocks) in sections {
         let [mistake, better] = blocks.as_slice() else { panic!("{rule}: two examples") };
         let place = Place::new().with("bad/a.json", mistake).with("good/a.json", better);
-        let agent: &[&str] = if rule == AGENT_CANNOT { &["--agent", "claude-code"] } else { &[] };
-        let of = |folder: &str| place.run(&[&["check", "--json", folder], agent].concat());
+        let door: &[&str] = match rule.as_str() {
+            AGENT_CANNOT => &["--door", "claude-code"],
+            DOOR_CANNOT => &["--door", "gateway"],
+            _ => &[],
+        };
+        let of = |folder: &str| place.run(&[&["check", "--json", folder], door].concat());
         assert!(rules(&of("bad")).contains(&rule), "{rule}: {}", of("bad").stdout);
         assert_eq!(of("good").stdout.trim(), "[]", "{rule}");
     }
@@ -177,6 +181,52 @@ fn an_agent_s_limits_are_told() {
     assert!(ran.stdout.contains("Claude Code waits 30 seconds at pre_tool_use"), "{}", ran.stdout);
     place.run(&["check", "h"]).is(0, "1 good hook, no problems, no warnings\n", "");
     place.run(&["check", "--agent", "robot", "h"]).fails(2, "robot");
+}
+
+#[test]
+fn what_a_door_cannot_do_is_told_of_each_that_is_named() {
+    let resend = "{\n  \"label\": \"again\",\n  \"target\": \"chat\",\n  \"roles\": [\"user\"],\n  \"actions\": [\n    \
+                  { \"type\": \"interrupt\", \"resend\": true }\n  ]\n}\n";
+    let place = Place::new().with("h/a.json", resend);
+    let ran = place.run(&["check", "--door", "gateway", "h"]);
+    let expected = "warning[door-cannot]: `hookgate gateway` cannot carry out `interrupt` with `resend` at `user` messages: \
+                    the request has not gone out yet, and it goes on as if nothing had been wished\n \
+                    --> h/a.json:6:38\n  |\n6 |     { \"type\": \"interrupt\", \"resend\": true }\n";
+    assert!(ran.stdout.starts_with(expected), "{}", ran.stdout);
+    assert!(ran.stdout.contains("hook 1 (again), field `actions[0].resend`"), "{}", ran.stdout);
+    assert_eq!(ran.code, Some(0));
+    assert_eq!(place.run(&["check", "--door", "gateway", "--deny-warnings", "h"]).code, Some(1));
+    // the send loop of the chat is ours
+    place.run(&["check", "--door", "chat", "h"]).is(0, "1 good hook, no problems, no warnings\n", "");
+    let several = place.run(&["check", "--json", "--door", "chat,gateway,codex", "--door", "mcp", "h"]);
+    // in the order of the text: `mcp` about the target, the others about the action
+    assert_eq!(rules(&several), ["door-cannot", "door-cannot", "agent-cannot"]);
+    let sarif = place.run(&["check", "--sarif", "--door", "gateway", "h"]);
+    let log: Value = serde_json::from_str(&sarif.stdout).unwrap();
+    let result = &log["runs"][0]["results"][0];
+    assert_eq!((&result["ruleId"], &result["level"]), (&json!("door-cannot"), &json!("warning")));
+    assert_eq!(result["locations"][0]["physicalLocation"]["region"]["startLine"], 6);
+    let typo = place.run(&["check", "--door", "gatway", "h"]);
+    typo.fails(2, "unknown door `gatway`; expected one of chat, gateway, mcp, claude-code, ");
+    typo.fails(2, "(did you mean `gateway`?)");
+}
+
+#[test]
+fn built_in_hooks_are_compared_with_a_door_too() {
+    let place = Place::new().with("hookgate.toml", "[builtin.secrets_stream]\nredact = true\n");
+    let ran = place.run(&["check", "--json", "--door", "mcp"]);
+    assert!(rules(&ran).contains(&"door-cannot".to_owned()), "{}{}", ran.stdout, ran.stderr);
+}
+
+#[test]
+fn a_mistyped_required_field_is_told_once() {
+    let place = Place::new()
+        .with("h/a.json", r#"[{"event":"stop","handler":{"type":"script","sorce":"x"}},{"targt":"chat"}]"#);
+    let ran = place.run(&["check", "h"]);
+    assert!(ran.stdout.ends_with("no good hooks, 2 problems, no warnings\n"), "{}", ran.stdout);
+    for help in ["help: did you mean `source`?", "help: did you mean `target`?"] {
+        assert!(ran.stdout.contains(help), "{}", ran.stdout);
+    }
 }
 
 #[test]

@@ -219,7 +219,7 @@ fn what_is_asked_for_must_be_known() {
         .run(&["install", "codex", "--hooks", "nowhere"])
         .fails(2, "the hooks folder nowhere cannot be found");
     install(&place, "openclaw", &[]).fails(2, "openclaw is not wired by a settings file");
-    install(&place, "codex", &["--managed"]).fails(2, "how codex takes managed settings is not known");
+    install(&place, "opencode", &["--managed"]).fails(2, "how opencode takes managed settings is not known");
     uninstall(&place, "codex", &[]).is(
         0,
         &format!("codex is not wired: {}\n", place.path("home/.codex/hooks.json").display()),
@@ -248,5 +248,5 @@ fn check_warns_of_what_an_agent_cannot_do() {
     assert!(!qwen.contains("destructive"), "{qwen}");
     let opencode = warned("opencode");
     assert!(!opencode.contains("pre_response") && opencode.contains("never tells of chunk"), "{opencode}");
-    place.run(&["check", "--agent", "nobody"]).fails(2, "unknown agent `nobody`");
+    place.run(&["check", "--agent", "nobody"]).fails(2, "unknown door `nobody`");
 }

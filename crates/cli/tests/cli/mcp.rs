@@ -141,3 +141,32 @@ fn the_end_of_one_side_is_the_end_of_the_other() {
     place.run(&["mcp", "--hooks", "hooks", "--", "/no/such/server"]).fails(2, "cannot be started");
     place.run(&["mcp", "--hooks", "nowhere", "--", "true"]).fails(2, "nowhere");
 }
+
+#[test]
+fn after_a_call_hooks_only_watch_and_check_says_so() {
+    for action in [
+        r#""type":"interrupt""#,
+        r#""type":"interrupt","resend":true"#,
+        r#""type":"queue-message","message":"QUEUED""#,
+        r#""type":"queue-resend""#,
+    ] {
+        let hook = |event: &str| format!(r#"{{"target":"tool","event":"{event}","actions":[{{{action}}}]}}"#);
+        let place = place().with("hooks/h.json", &format!("[{},{}]", hook("after"), hook("error")));
+        let told = place.run(&["check", "--door", "mcp", "--json", "hooks"]);
+        let told: Value = serde_json::from_str(&told.stdout).unwrap();
+        let rules: Vec<&Value> = told.as_array().unwrap().iter().map(|found| &found["rule"]).collect();
+        assert_eq!(rules, ["door-cannot", "door-cannot"], "{action}");
+        let mut relay = start(&place, &["sh", "server.sh"]);
+        relay.line();
+        for (name, said) in [("read", "done"), ("fails", "no such file")] {
+            let call = format!("{{\"id\":7,\"method\":\"tools/call\",\"params\":{{\"name\":\"{name}\"}}}}\n");
+            relay.send(&call);
+            let line = relay.line();
+            assert!(line.contains(said) && !line.contains("QUEUED"), "{action}: {line}");
+        }
+        drop(relay.stdin.take());
+        assert!(relay.child.wait().unwrap().success());
+        let got = std::fs::read_to_string(place.path("got")).unwrap();
+        assert_eq!(got.lines().count(), 2, "{action}: each call once: {got}");
+    }
+}

@@ -47,8 +47,16 @@ impl Place {
         self.dir.path().join(path)
     }
 
+    /// The program that has the command: coding agents start one of their own.
     pub(crate) fn command(&self, args: &[&str]) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_hookgate"));
+        match args {
+            ["hook", ..] => self.command_of(env!("CARGO_BIN_EXE_hookgate-hook"), args),
+            _ => self.command_of(env!("CARGO_BIN_EXE_hookgate"), args),
+        }
+    }
+
+    pub(crate) fn command_of(&self, program: &str, args: &[&str]) -> Command {
+        let mut command = Command::new(program);
         command.args(args).current_dir(self.dir.path()).env_clear();
         command.env("PATH", std::env::var_os("PATH").unwrap_or_default());
         command.envs(self.environment.iter().map(|(name, value)| (name, value)));
@@ -67,8 +75,16 @@ impl Place {
 
     /// Runs it with this on standard input.
     pub(crate) fn pipe(&self, input: &[u8], args: &[&str]) -> Ran {
-        let mut child = self.command(args).stdin(Stdio::piped()).spawn().unwrap();
-        child.stdin.take().unwrap().write_all(input).unwrap();
+        Place::feed(self.command(args), input)
+    }
+
+    /// Runs a command with this on standard input.
+    pub(crate) fn feed(mut command: Command, input: &[u8]) -> Ran {
+        let mut child = command.stdin(Stdio::piped()).spawn().unwrap();
+        // one that refuses its arguments has ended without reading
+        if let Err(error) = child.stdin.take().unwrap().write_all(input) {
+            assert_eq!(error.kind(), std::io::ErrorKind::BrokenPipe);
+        }
         Ran::from(child.wait_with_output().unwrap())
     }
 
