@@ -5,6 +5,7 @@ use super::gate::{Gate, Ruled};
 use super::message::{self, Call, Item, Kind};
 use crate::exit::Exit;
 use crate::failure::Failure;
+use crate::signals::Signals;
 use hookgate_core::facts::LifeEvent;
 use rustix::process::{Pid, Signal, kill_process_group};
 use std::collections::HashMap;
@@ -38,6 +39,10 @@ struct Relay {
 
 /// Starts the server and relays until one side ends.
 pub(crate) fn run(gate: Gate, runtime: &Runtime, server: &[String]) -> Result<Exit, Failure> {
+    let _guard = runtime.enter();
+    // before there is a server that a signal could leave behind
+    let signals =
+        Signals::all().map_err(|error| Failure::new(format!("signals cannot be awaited: {error}")))?;
     let (program, arguments) =
         server.split_first().ok_or_else(|| Failure::new("which server? name it behind `--`"))?;
     let mut command = Command::new(program);
@@ -55,9 +60,8 @@ pub(crate) fn run(gate: Gate, runtime: &Runtime, server: &[String]) -> Result<Ex
         open: Mutex::default(),
         places: Arc::new(Semaphore::new(AT_ONCE)),
     });
-    let _guard = runtime.enter();
     relay.gate.session(LifeEvent::SessionStart);
-    let ended_by = signals(runtime, group.0);
+    let ended_by = watch(signals, runtime, group.0);
     let up = relay.clone();
     let handle = runtime.handle().clone();
     // it ends with the client, or with the process
@@ -71,10 +75,8 @@ pub(crate) fn run(gate: Gate, runtime: &Runtime, server: &[String]) -> Result<Ex
     let code = end(&mut child, group.0);
     relay.gate.session(LifeEvent::SessionEnd);
     runtime.block_on(relay.gate.watchers.drain(SETTLING));
-    Ok(match *lock(&ended_by) {
-        Some(signal) => Exit::Signal(signal),
-        None => Exit::Agent(code),
-    })
+    let by_signal = lock(&ended_by).take();
+    Ok(by_signal.unwrap_or(Exit::Agent(code)))
 }
 
 impl Relay {
@@ -249,17 +251,12 @@ fn end(child: &mut Child, group: Pid) -> u8 {
 }
 
 /// A signal that ends us ends the server first.
-fn signals(runtime: &Runtime, group: Pid) -> Arc<Mutex<Option<u8>>> {
-    let ended_by: Arc<Mutex<Option<u8>>> = Arc::default();
+fn watch(mut signals: Signals, runtime: &Runtime, group: Pid) -> Arc<Mutex<Option<Exit>>> {
+    let ended_by: Arc<Mutex<Option<Exit>>> = Arc::default();
     let note = ended_by.clone();
     runtime.spawn(async move {
-        use tokio::signal::unix::{SignalKind, signal};
-        let (Ok(mut term), Ok(mut int)) = (signal(SignalKind::terminate()), signal(SignalKind::interrupt()))
-        else {
-            return;
-        };
-        let number = tokio::select! { _ = term.recv() => 15, _ = int.recv() => 2 };
-        *lock(&note) = Some(number);
+        let ended = signals.next().await;
+        *lock(&note) = Some(ended);
         let _ = kill_process_group(group, Signal::KILL);
     });
     ended_by
