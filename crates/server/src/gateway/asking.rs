@@ -2,12 +2,12 @@
 
 use super::Shared;
 use super::body::full;
+use super::driven::Driven;
 use super::upstream::{NoAnswer, Outgoing, Upstream};
 use bytes::Bytes;
 use hookgate_llm::proxy::{Middle, Odd, RequestChange, rewritten};
 use http::Response;
 use http::header;
-use hyper::body::Incoming;
 use serde_json::Value;
 use std::sync::Arc;
 
@@ -41,7 +41,7 @@ impl Asking {
     }
 
     /// Sends it.
-    pub(super) async fn send(&self) -> Result<Response<Incoming>, NoAnswer> {
+    pub(super) async fn send(&self) -> Result<Response<Driven>, NoAnswer> {
         self.shared.courier.send(&self.upstream, self.outgoing.clone(), full(self.bytes.clone())).await
     }
 }

@@ -5,7 +5,7 @@ use super::patient::Patient;
 use bytes::Bytes;
 use http_body_util::combinators::UnsyncBoxBody;
 use http_body_util::{BodyExt, Full};
-use hyper::body::{Body as _, Incoming};
+use hyper::body::Body as AnyBody;
 use std::time::Duration;
 
 /// Any error of a body.
@@ -19,7 +19,10 @@ pub(crate) fn full(bytes: impl Into<Bytes>) -> Body {
 }
 
 /// What comes in goes on as it comes. It breaks off where nothing comes for `idle`.
-pub(super) fn passing(incoming: Incoming, idle: Duration) -> Body {
+pub(super) fn passing(
+    incoming: impl AnyBody<Data = Bytes, Error = hyper::Error> + Unpin + Send + 'static,
+    idle: Duration,
+) -> Body {
     let joined = Joined::new(incoming).map_err(|error| -> BoxError { Box::new(error) });
     Patient::new(joined, idle).boxed_unsync()
 }
@@ -36,7 +39,11 @@ pub(super) enum NotRead {
 }
 
 /// Reads a body whole: at most so many bytes, with no pause longer than `idle`.
-pub(super) async fn read(mut incoming: Incoming, most: usize, idle: Duration) -> Result<Bytes, NotRead> {
+pub(super) async fn read(
+    mut incoming: impl AnyBody<Data = Bytes, Error = hyper::Error> + Unpin,
+    most: usize,
+    idle: Duration,
+) -> Result<Bytes, NotRead> {
     let announced = usize::try_from(incoming.size_hint().lower()).unwrap_or(usize::MAX);
     if announced > most {
         return Err(NotRead::TooLarge(most));

@@ -1,18 +1,13 @@
 //! What has arrived together goes on together.
 //!
-//! The HTTP client hands out one chunk at a time, and the HTTP server writes whenever there is no more for the moment:
-//! each chunk of a stream would be a write of its own, although many came in one packet. So when a chunk is there, the
-//! tasks that are ready get their turn first, among them the one that reads the connection and may bring the next; the
-//! chunk goes on when none of them has more to do. Nothing waits for the network.
+//! A body hands out one chunk at a time, and the HTTP server writes whenever there is no more for the moment: each chunk
+//! of a stream could be a write of its own, although many came in one packet. So what is there is taken, to the last
+//! chunk, before anything goes on. Nothing waits: where no more is there at once, what was taken goes.
 
 use bytes::{Bytes, BytesMut};
-use futures_util::task::AtomicWaker;
 use hyper::body::{Body, Frame, SizeHint};
-use std::future::Future;
-use std::pin::{Pin, pin};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::task::{Context, Poll, Wake, Waker, ready};
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
 
 /// So much at once is enough.
 const ENOUGH: usize = 64 << 10;
@@ -24,8 +19,6 @@ pub(super) struct Joined<B: Body> {
     first: Bytes,
     /// Once there are several: all of them.
     more: BytesMut,
-    /// Set once a chunk waits: the others' turn.
-    others: Option<Arc<Turn>>,
     /// What came behind the chunks that wait.
     next: Option<Option<Result<Frame<Bytes>, B::Error>>>,
 }
@@ -33,7 +26,7 @@ pub(super) struct Joined<B: Body> {
 impl<B: Body<Data = Bytes> + Unpin> Joined<B> {
     /// The body around this one.
     pub(super) fn new(inner: B) -> Joined<B> {
-        Joined { inner, first: Bytes::new(), more: BytesMut::new(), others: None, next: None }
+        Joined { inner, first: Bytes::new(), more: BytesMut::new(), next: None }
     }
 
     fn n_waiting(&self) -> usize {
@@ -53,7 +46,6 @@ impl<B: Body<Data = Bytes> + Unpin> Joined<B> {
     }
 
     fn take(&mut self) -> Frame<Bytes> {
-        self.others = None;
         Frame::data(match self.more.is_empty() {
             true => std::mem::take(&mut self.first),
             false => self.more.split().freeze(),
@@ -80,14 +72,7 @@ where
             let polled = Pin::new(&mut this.inner).poll_frame(context);
             let waits = this.n_waiting() > 0;
             if polled.is_pending() && waits {
-                return match &this.others {
-                    Some(others) if others.is_over(context) => Poll::Ready(Some(Ok(this.take()))),
-                    Some(_) => Poll::Pending,
-                    None => {
-                        this.others = Some(Turn::begin(context));
-                        Poll::Pending
-                    }
-                };
+                return Poll::Ready(Some(Ok(this.take())));
             }
             let behind = match ready!(polled) {
                 Some(Ok(frame)) => match frame.into_data() {
@@ -126,43 +111,11 @@ where
     }
 }
 
-/// The turn that other tasks get. Being polled again does not end it: the HTTP server asks twice in a row.
-#[derive(Default)]
-struct Turn {
-    is_over: AtomicBool,
-    task: AtomicWaker,
-}
-
-impl Turn {
-    /// The runtime ends it when no task on this thread is ready.
-    fn begin(context: &Context<'_>) -> Arc<Turn> {
-        let turn = Arc::new(Turn::default());
-        turn.task.register(context.waker());
-        let waker = Waker::from(Arc::clone(&turn));
-        // the first poll is what leaves the waker with the runtime
-        let _ = pin!(tokio::task::yield_now()).poll(&mut Context::from_waker(&waker));
-        turn
-    }
-
-    fn is_over(&self, context: &Context<'_>) -> bool {
-        self.task.register(context.waker());
-        self.is_over.load(Ordering::Acquire)
-    }
-}
-
-impl Wake for Turn {
-    fn wake(self: Arc<Self>) {
-        self.is_over.store(true, Ordering::Release);
-        self.task.wake();
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use http_body_util::BodyExt;
     use std::collections::VecDeque;
-    use tokio::sync::mpsc::Receiver;
 
     /// Plays what an HTTP client's body does, poll by poll; a dot is a poll with nothing there.
     struct Played(VecDeque<&'static str>);
@@ -223,44 +176,6 @@ mod tests {
         check(&["a", ".", "trailers"], &["a", "trailers"]).await;
         check(&["trailers"], &["trailers"]).await;
         check(&["a", "", "b"], &["ab"]).await;
-    }
-
-    struct Channel(Receiver<Bytes>);
-
-    impl Body for Channel {
-        type Data = Bytes;
-        type Error = &'static str;
-
-        fn poll_frame(
-            mut self: Pin<&mut Self>,
-            context: &mut Context<'_>,
-        ) -> Poll<Option<Result<Frame<Bytes>, &'static str>>> {
-            self.0.poll_recv(context).map(|text| text.map(|text| Ok(Frame::data(text))))
-        }
-    }
-
-    /// A task beside it brings the chunks, each when it is asked for, as the client's connection does.
-    #[tokio::test]
-    async fn who_reads_the_connection_gets_a_turn() {
-        let (give, take) = tokio::sync::mpsc::channel::<Bytes>(1);
-        let (go, begun) = tokio::sync::oneshot::channel();
-        tokio::spawn(async move {
-            for text in ["a", "b", "c"] {
-                give.send(Bytes::from(text)).await.unwrap();
-            }
-            begun.await.unwrap();
-            for text in ["d", "e"] {
-                give.send(Bytes::from(text)).await.unwrap();
-            }
-        });
-        let mut body = Joined::new(Channel(take));
-        let reader = tokio::spawn(async move {
-            assert_eq!(body.frame().await.unwrap().unwrap().into_data().unwrap(), "abc");
-            go.send(()).unwrap();
-            assert_eq!(body.frame().await.unwrap().unwrap().into_data().unwrap(), "de");
-            assert!(body.frame().await.is_none());
-        });
-        reader.await.unwrap();
     }
 
     #[tokio::test]

@@ -8,6 +8,7 @@ mod asking;
 pub(crate) mod body;
 mod decode;
 mod door;
+mod driven;
 mod front;
 mod guard;
 mod handle;

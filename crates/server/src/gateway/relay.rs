@@ -7,6 +7,7 @@
 use super::asking::Asking;
 use super::body::BoxError;
 use super::decode::Decoder;
+use super::driven::Driven;
 use super::guard::{Part, Todo, Wait};
 use super::joined::Joined;
 use super::weave::{Turn, Weave};
@@ -16,7 +17,6 @@ use hookgate_llm::proxy::{End, Note, RequestChange};
 use hookgate_llm::sse::{Event, Parser};
 use http::header;
 use http_body_util::BodyExt;
-use hyper::body::Incoming;
 use std::collections::VecDeque;
 use std::time::Duration;
 use tokio::time::Instant;
@@ -41,7 +41,7 @@ pub(super) struct Relay {
 }
 
 struct Source {
-    body: Joined<Incoming>,
+    body: Joined<Driven>,
     decoder: Decoder,
 }
 
@@ -62,7 +62,7 @@ struct Scratch {
 
 impl Relay {
     /// `body` is the provider's answer, with this compression on it.
-    pub(super) fn new(weave: Weave, asking: Asking, body: Incoming, decoder: Decoder) -> Relay {
+    pub(super) fn new(weave: Weave, asking: Asking, body: Driven, decoder: Decoder) -> Relay {
         let parser = Parser::with_limit(weave.door.shared.limits.max_event_bytes);
         Relay {
             weave,

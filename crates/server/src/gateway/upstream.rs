@@ -1,14 +1,14 @@
 //! The providers behind the gateway, and the client that asks them.
 
 use super::body::Body;
+use super::driven::{Driven, Hands, Lines};
 use http::header::{self, HeaderMap, HeaderName, HeaderValue};
 use http::uri::PathAndQuery;
 use http::{Method, Request, Response, Uri, Version};
-use hyper::body::Incoming;
 use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
 use hyper_util::client::legacy::Client;
 use hyper_util::client::legacy::connect::HttpConnector;
-use hyper_util::rt::{TokioExecutor, TokioTimer};
+use hyper_util::rt::TokioTimer;
 use rustls_platform_verifier::BuilderVerifierExt;
 use secrecy::{ExposeSecret, SecretString};
 use std::borrow::Cow;
@@ -141,15 +141,15 @@ pub(super) enum NoAnswer {
 /// Asks providers over connections that are kept.
 #[derive(Debug, Clone)]
 pub(super) struct Courier {
-    client: Client<HttpsConnector<HttpConnector>, Body>,
+    client: Client<Lines<HttpsConnector<HttpConnector>>, Body>,
     first_byte: Duration,
 }
 
 impl Courier {
     /// `first_byte`: how long a provider may think before its answer's head.
     pub(super) fn new(first_byte: Duration) -> Result<Courier, rustls::Error> {
-        let connector = connector()?;
-        let client = Client::builder(TokioExecutor::new())
+        let connector = Lines(connector()?);
+        let client = Client::builder(Hands)
             .pool_timer(TokioTimer::new())
             .pool_idle_timeout(Duration::from_secs(60))
             .build(connector);
@@ -162,7 +162,7 @@ impl Courier {
         upstream: &Upstream,
         outgoing: Outgoing,
         body: Body,
-    ) -> Result<Response<Incoming>, NoAnswer> {
+    ) -> Result<Response<Driven>, NoAnswer> {
         let unreachable = |error: &dyn std::error::Error| NoAnswer::Unreachable(whole_text(error));
         let own_key = upstream.key.is_some();
         let query =
@@ -179,7 +179,7 @@ impl Courier {
             replace_key(request.headers_mut(), key, in_query, &outgoing.path);
         }
         match tokio::time::timeout(self.first_byte, self.client.request(request)).await {
-            Ok(Ok(response)) => Ok(response),
+            Ok(Ok(response)) => Ok(Driven::answer(response)),
             Ok(Err(error)) => Err(unreachable(&error)),
             Err(_) => Err(NoAnswer::Late(self.first_byte)),
         }

@@ -3,11 +3,11 @@
 use super::asking::Asking;
 use super::body;
 use super::decode;
+use super::driven::Driven;
 use super::weave::{Turn, Weave};
 use bytes::Bytes;
 use hookgate_llm::proxy::{Change, End, Piece, read_json, rewritten};
 use http::{HeaderMap, header};
-use hyper::body::Incoming;
 use serde_json::Value;
 use std::time::Duration;
 
@@ -28,7 +28,7 @@ pub(super) async fn answer(
     mut weave: Weave,
     mut asking: Asking,
     headers: &HeaderMap,
-    body: Incoming,
+    body: Driven,
 ) -> Outcome {
     let most = weave.door.shared.limits.max_answer_bytes;
     let idle = weave.door.shared.limits.idle;
@@ -129,7 +129,7 @@ async fn read(
     most: usize,
     idle: Duration,
     headers: &HeaderMap,
-    body: Incoming,
+    body: Driven,
 ) -> Result<(Bytes, Value), String> {
     let bytes = body::read(body, most, idle)
         .await
