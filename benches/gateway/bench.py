@@ -58,8 +58,12 @@ http {
 
 def hooks():
     """Twenty: patterns on the stream, a condition, a gate on tool calls."""
-    words = ["AKIA[A-Z2-7]{16}", "ghp_[A-Za-z0-9]{36}", "rm -rf /", "BEGIN [A-Z ]{1,20}PRIVATE KEY", "internal only"]
-    words += [f"forbidden{n}[a-z]{{4,12}}" for n in range(13)]
+    words = [r"\brm\s+-rf\s+/", r"\bCONFIDENTIAL\b", "-----BEGIN [A-Z ]{0,20}PRIVATE KEY-----"]
+    secrets = ["AKIA[A-Z2-7]{16}", "gh[pousr]_[A-Za-z0-9]{36}", "github_pat_[A-Za-z0-9_]{22,}", "glpat-[A-Za-z0-9_-]{20}"]
+    secrets += ["sk-[A-Za-z0-9_-]{20,}", "sk_live_[A-Za-z0-9]{24}", "AIza[A-Za-z0-9_-]{35}", "ya29[.][A-Za-z0-9_-]{20,}"]
+    secrets += ["xox[abprs]-[A-Za-z0-9-]{10,}", "hf_[A-Za-z]{34}", "npm_[A-Za-z0-9]{36}", "SG[.][A-Za-z0-9_-]{22}[.]"]
+    secrets += ["dop_v1_[a-f0-9]{64}", "eyJ[A-Za-z0-9_-]{10,}[.]eyJ", "postgres://[^\\s:]{1,40}:[^\\s@]{1,80}@"]
+    words += [rf"\b{secret}" for secret in secrets]
     stop = [{"type": "interrupt"}]
     made = [{"label": f"s{n}", "target": "stream", "chunks": ["content"], "regex": w, "actions": stop} for n, w in enumerate(words)]
     script = "function handle(event) { return { decision: 'allow' }; }"
@@ -184,4 +188,5 @@ def main():
                 peer.stop()
 
 
-main()
+if __name__ == "__main__":
+    main()
