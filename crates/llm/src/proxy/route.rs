@@ -62,23 +62,23 @@ const HARMLESS_GETS: &[&str] = &[
 /// resolved, upper and lower case alike. The query is not looked at.
 pub fn route(method: &str, path: &str) -> Route {
     let path = normal(path);
-    let wire = wire_of(&path);
+    let wire = || wire_of(&path);
     let ends = |end: &&str| path.ends_with(*end);
     match method {
-        "OPTIONS" => Route::Harmless(wire),
+        "OPTIONS" => Route::Harmless(wire()),
         "POST" => {
             if let Some((_, wire)) = JUDGED.iter().find(|(end, _)| ends(end)) {
                 Route::Judged(*wire)
             } else if let Some((_, wire)) = HARMLESS_POSTS.iter().find(|(end, _)| ends(end)) {
                 Route::Harmless(*wire)
             } else {
-                Route::Unknown(wire)
+                Route::Unknown(wire())
             }
         }
         "GET" | "HEAD" if path.is_empty() || is_model(&path) || HARMLESS_GETS.iter().any(ends) => {
-            Route::Harmless(wire)
+            Route::Harmless(wire())
         }
-        _ => Route::Unknown(wire),
+        _ => Route::Unknown(wire()),
     }
 }
 
@@ -106,6 +106,10 @@ fn wire_of(path: &str) -> &'static dyn Middle {
 fn normal(path: &str) -> String {
     let path = path.split(['?', '#']).next().unwrap_or_default();
     let decoded = decode(path);
+    let is_normal = |path: &str| path.starts_with('/') && !path.ends_with('/') && !path.contains('\\');
+    if is_normal(&decoded) && !decoded.as_bytes().windows(2).any(|two| matches!(two, b"//" | b"/.")) {
+        return decoded;
+    }
     let mut segments: Vec<&str> = Vec::new();
     // Some servers take a backslash for a slash.
     for segment in decoded.split(['/', '\\']) {
@@ -122,6 +126,9 @@ fn normal(path: &str) -> String {
 
 /// Percent signs decoded once, in lower case. What is not UTF-8 then is replaced.
 fn decode(path: &str) -> String {
+    if !path.contains('%') {
+        return path.to_ascii_lowercase();
+    }
     let mut out = Vec::with_capacity(path.len());
     let mut rest = path.as_bytes();
     while let Some((byte, after)) = rest.split_first() {

@@ -258,6 +258,19 @@ pub(super) fn key_of<'r>(headers: &'r HeaderMap, query: Option<&'r str>) -> Opti
     bearer.or_else(|| of("x-api-key")).or_else(|| of("x-goog-api-key")).or_else(in_query)
 }
 
+/// The headers that concern one connection, beside those that it names itself.
+const HOP_BY_HOP: [&str; 9] = [
+    "connection",
+    "keep-alive",
+    "proxy-authenticate",
+    "proxy-authorization",
+    "proxy-connection",
+    "te",
+    "trailer",
+    "transfer-encoding",
+    "upgrade",
+];
+
 /// Takes away what concerns only one connection (RFC 9110, 7.6.1).
 pub(super) fn strip_hop_by_hop(headers: &mut HeaderMap) {
     let named: Vec<HeaderName> = headers
@@ -267,22 +280,10 @@ pub(super) fn strip_hop_by_hop(headers: &mut HeaderMap) {
         .flat_map(|value| value.split(','))
         .filter_map(|name| name.trim().parse().ok())
         .collect();
-    for name in named {
-        headers.remove(name);
-    }
-    const KEEP_ALIVE: HeaderName = HeaderName::from_static("keep-alive");
-    const PROXY_CONNECTION: HeaderName = HeaderName::from_static("proxy-connection");
-    for name in [
-        header::CONNECTION,
-        KEEP_ALIVE,
-        PROXY_CONNECTION,
-        header::PROXY_AUTHENTICATE,
-        header::PROXY_AUTHORIZATION,
-        header::TE,
-        header::TRAILER,
-        header::TRANSFER_ENCODING,
-        header::UPGRADE,
-    ] {
+    // to look at the few that are there is less than to look for each that may be
+    let own: Vec<HeaderName> =
+        headers.keys().filter(|name| HOP_BY_HOP.contains(&name.as_str())).cloned().collect();
+    for name in named.iter().chain(&own) {
         headers.remove(name);
     }
 }
