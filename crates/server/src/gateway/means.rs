@@ -1,6 +1,6 @@
 //! What the gateway can do of what hooks wish, for who compares hooks with it. `tests/it/means.rs` plays it.
 
-use hookgate_core::event::Role;
+use hookgate_core::event::{ChunkKind, Role};
 use hookgate_core::point::Point;
 use hookgate_core::wish::{Can, Spot, Wish};
 
@@ -15,6 +15,9 @@ pub fn can(spot: Spot, wish: Wish) -> Can {
             Spot::Message(Role::User | Role::Tool) | Spot::At(Point::PostToolUse | Point::ToolError),
             Wish::Retry | Wish::Resend,
         ) => Can::No("the request has not gone out yet, and it goes on as if nothing had been wished"),
+        (Spot::At(Point::PreToolUse) | Spot::Chunk(ChunkKind::ToolCallDelta), Wish::Resend) => {
+            Can::No("the agent asks again itself, with what the tool gave; what is queued joins that")
+        }
         (Spot::At(Point::PreResponse), Wish::Send) => {
             Can::No("an answer is one message, so what is sent stands at its end")
         }

@@ -157,7 +157,7 @@ impl Relay {
     }
 
     async fn turn(&mut self, turn: Turn) {
-        if matches!(turn, Turn::More(_) | Turn::End(_)) {
+        if matches!(turn, Turn::More(_) | Turn::End(_) | Turn::FailBehind(_)) {
             self.flush();
             self.flush_open();
             self.weave.say_all(&mut self.out);
@@ -172,7 +172,7 @@ impl Relay {
         match turn {
             Turn::End(how) => self.weave.exchange.end(how, &mut self.out),
             Turn::Drop => self.weave.exchange.end(End::Filtered, &mut self.out),
-            Turn::Fail(why) => self.weave.exchange.fail(&why, &mut self.out),
+            Turn::Fail(why) | Turn::FailBehind(why) => self.weave.exchange.fail(&why, &mut self.out),
             Turn::Again(changes) | Turn::More(changes) => self.ask_again(changes).await,
         }
     }

@@ -33,8 +33,10 @@ pub(super) enum Turn {
     End(End),
     /// End it here, and nothing goes out any more of what came.
     Drop,
-    /// End it with an error.
+    /// End it with an error. Nothing goes out any more of what came.
     Fail(String),
+    /// The same, and what was said so far stands.
+    FailBehind(String),
 }
 
 impl Drop for Weave {
@@ -179,10 +181,12 @@ impl Weave {
         {
             return Some(turn);
         }
-        if let Some(hook) = self.guard.wishes.resend.take() {
+        // where calls go out the agent asks again itself, with what they gave; what is queued joins that
+        if let Some(hook) = self.guard.wishes.resend.take().filter(|_| !calls_go_out) {
             let echo = vec![RequestChange::Echo(self.exchange.echo())];
             return Some(match self.resend(&hook, echo) {
                 Turn::Again(changes) => Turn::More(changes),
+                Turn::Fail(why) => Turn::FailBehind(why),
                 other => other,
             });
         }

@@ -58,7 +58,7 @@ pub(super) async fn answer(
             None => None,
             Some(Turn::End(how)) => Some(how),
             Some(Turn::Drop) => Some(End::Filtered),
-            Some(Turn::Fail(why)) => return Outcome::Failed(why),
+            Some(Turn::Fail(why) | Turn::FailBehind(why)) => return Outcome::Failed(why),
             Some(Turn::Again(more) | Turn::More(more)) => {
                 // what is written of this answer stands before the next one
                 let _ = weave.exchange.write_body(value, &changes, None);

@@ -273,6 +273,12 @@ fn last_words_beside_a_blocked_call_and_the_end_are_not_lost() {
             let bench = Setup::user(resend.clone()).start(&upstream).await;
             let seen = bench.seen(wire, true).await;
             assert_eq!((seen.text(), upstream.count()), ("Let me see. I will not.", 2), "{wire:?} {seen:?}");
+            // the answer stands also where it may not be asked for again
+            let upstream = Upstream::playing(vec![Reply::stream(std::slice::from_ref(&words))]).await;
+            let setup = Setup::user(resend.clone()).with(|setup| setup.max_resends = 0);
+            let got = setup.start(&upstream).await.ask(wire, true).await;
+            assert!(got.text().contains("after 0 resends"), "{wire:?} {}", got.text());
+            assert_eq!((got.seen(wire).text(), upstream.count()), ("Let me see. ", 1), "{wire:?}");
         }
     });
 }

@@ -84,7 +84,7 @@ fn turn(wire: Wire, stream: bool, spot: Spot) -> Option<(Value, Reply)> {
         }
         Spot::Message(Role::Reasoning) | Spot::Chunk(ChunkKind::Reasoning) => (hi, thinking(stream, &fine)),
         Spot::At(Point::PreToolUse) | Spot::Chunk(ChunkKind::ToolCallDelta) => {
-            (hi, reply(&calls(vec![Call::new("shell", "{\"command\":\"MARK\"}")])))
+            (wire.request(stream, "do it"), reply(&calls(vec![Call::new("shell", "{\"command\":\"MARK\"}")])))
         }
         Spot::Message(_) | Spot::Chunk(_) | Spot::At(_) => (hi, reply(&says(&["MARK"]))),
     })
@@ -113,6 +113,12 @@ async fn is_done(wire: Wire, stream: bool, spot: Spot, wish: Wish) -> Option<boo
     let hooks = json!([hook(spot, actions(spot, wish))]);
     let bench = Setup::trusted(hooks).with(|setup| setup.on_block = OnBlock::Refuse).start(&upstream).await;
     let got = bench.post(wire, stream, &request).await;
+    if wish == Wish::Queue
+        && matches!(spot, Spot::At(Point::PreToolUse) | Spot::Chunk(ChunkKind::ToolCallDelta))
+    {
+        // the agent asks again itself
+        bench.post(wire, stream, &wire.with_result(stream, "done", false)).await;
+    }
     let n_asked = bench.upstream.count();
     Some(match wish {
         Wish::Queue => n_asked > 0 && String::from_utf8_lossy(&bench.upstream.last().body).contains("QUEUED"),
