@@ -92,6 +92,9 @@ async fn serve(settings: Settings) -> Result<Exit, Failure> {
     if traces.is_some() {
         gateway.keep_stories();
     }
+    // who is told that it listens may ask it to stop
+    let mut signals =
+        Signals::all().map_err(|error| Failure::new(format!("signals cannot be awaited: {error}")))?;
     let (listen, where_at) = listen::bind(&settings.place).await?;
     log.say(&format!("listening on {where_at}, {}", hooks.summary()));
     let mut beside = JoinSet::new();
@@ -102,8 +105,6 @@ async fn serve(settings: Settings) -> Result<Exit, Failure> {
     if let Some(address) = &settings.admin {
         beside.spawn(metrics_page(address, &metrics, &log).await?);
     }
-    let mut signals =
-        Signals::all().map_err(|error| Failure::new(format!("signals cannot be awaited: {error}")))?;
     let stop = async {
         signals.next().await;
         log.say("stopping: open answers may finish");
