@@ -150,7 +150,7 @@ class Gateway:
         self.hooks, self.port, self.log = work / "hooks", port, work / "log"
         self.hooks.mkdir()
         self.edit(0)
-        (work / "hookgate.toml").write_text(f'[gateway]\nreload_ms = 10\nupstream = "{upstream}"\n[hooks]\ndir = "hooks"\n')
+        (work / "hookgate.toml").write_text(f'[gateway]\nreload_ms = 10\nmax_requests = 20000\nupstream = "{upstream}"\n[hooks]\ndir = "hooks"\n')
         command = [program, "gateway", "--listen", f"127.0.0.1:{port}", "--data-dir", str(work / "data")]
         self.process = subprocess.Popen(command, cwd=work, stdout=subprocess.DEVNULL, stderr=open(self.log, "wb"))
 
