@@ -6,6 +6,8 @@
 //!
 //! An object with a key twice is always written anew: the tree has only one of the two.
 
+use std::cell::Cell;
+
 use serde_json::Value;
 
 use super::scan::{Kind, Member, Node, scan};
@@ -15,6 +17,9 @@ use crate::wire::json;
 const NEAR: usize = 16;
 /// So many of them, where none is the same, to find the one that is most alike.
 const ALIKE: usize = 8;
+/// So many times the text is read at most to find elements again. Whoever wrote the text may have nested lists such that each
+/// level is compared as a whole.
+const READINGS: usize = 8;
 
 /// The JSON text of `new`, which was made by changing what `old` reads as. Numbers that are the same as 64-bit floats count
 /// as unchanged: a hook that takes part in JavaScript cannot tell them apart.
@@ -29,17 +34,18 @@ const ALIKE: usize = 8;
 pub fn rewritten(old: &str, new: &Value) -> String {
     let Some(node) = scan(old) else { return new.to_string() };
     let mut out = String::with_capacity(old.len());
-    write(&node, new, &mut out);
+    let finder = Finder { left: Cell::new(old.len().saturating_mul(READINGS)) };
+    write(&finder, &node, new, &mut out);
     out
 }
 
 /// Writes a value; true when it is as it was.
-fn write(old: &Node<'_>, new: &Value, out: &mut String) -> bool {
+fn write(finder: &Finder, old: &Node<'_>, new: &Value, out: &mut String) -> bool {
     let from = out.len();
     let same = match (&old.kind, new) {
         (Kind::Scalar, new) => same_scalar(old.raw, new),
-        (Kind::Object(members), Value::Object(new)) => write_object(members, new, out),
-        (Kind::List(items), Value::Array(new)) => write_list(items, new, out),
+        (Kind::Object(members), Value::Object(new)) => write_object(finder, members, new, out),
+        (Kind::List(items), Value::Array(new)) => write_list(finder, items, new, out),
         (_, new) => {
             out.push_str(&new.to_string());
             return false;
@@ -54,7 +60,12 @@ fn write(old: &Node<'_>, new: &Value, out: &mut String) -> bool {
     same
 }
 
-fn write_object(old: &[Member<'_>], new: &serde_json::Map<String, Value>, out: &mut String) -> bool {
+fn write_object(
+    finder: &Finder,
+    old: &[Member<'_>],
+    new: &serde_json::Map<String, Value>,
+    out: &mut String,
+) -> bool {
     let mut same = old.len() == new.len();
     let mut next = 0;
     out.push('{');
@@ -74,7 +85,7 @@ fn write_object(old: &[Member<'_>], new: &serde_json::Map<String, Value>, out: &
                 next = at.saturating_add(1);
                 out.push_str(member.raw_name);
                 out.push(':');
-                same &= write(&member.value, value, out);
+                same &= write(finder, &member.value, value, out);
             }
             None => {
                 same = false;
@@ -88,7 +99,7 @@ fn write_object(old: &[Member<'_>], new: &serde_json::Map<String, Value>, out: &
     same
 }
 
-fn write_list(old: &[Node<'_>], new: &[Value], out: &mut String) -> bool {
+fn write_list(finder: &Finder, old: &[Node<'_>], new: &[Value], out: &mut String) -> bool {
     let mut all_same = old.len() == new.len();
     let mut at = 0;
     out.push('[');
@@ -97,14 +108,14 @@ fn write_list(old: &[Node<'_>], new: &[Value], out: &mut String) -> bool {
             out.push(',');
         }
         let rest = old.get(at..).unwrap_or_default();
-        match origin(rest, new.get(n..).unwrap_or_default()) {
+        match finder.origin(rest, new.get(n..).unwrap_or_default()) {
             Origin::Same(skipped, node) => {
                 at = at.saturating_add(skipped).saturating_add(1);
                 out.push_str(node.raw);
             }
             Origin::Changed(skipped, node) => {
                 at = at.saturating_add(skipped).saturating_add(1);
-                all_same &= write(node, value, out);
+                all_same &= write(finder, node, value, out);
             }
             Origin::New => {
                 all_same = false;
@@ -123,35 +134,74 @@ enum Origin<'n, 't> {
     New,
 }
 
-/// Which of the old elements the first of the new ones was.
-fn origin<'n, 't>(old: &'n [Node<'t>], new: &[Value]) -> Origin<'n, 't> {
-    let (Some(first), Some((value, later))) = (old.first(), new.split_first()) else { return Origin::New };
-    let mut near = old.iter().take(NEAR).enumerate();
-    if let Some((n, node)) = near.find(|(_, node)| same(node, value)) {
-        return Origin::Same(n, node);
-    }
-    if later.iter().take(NEAR).any(|later| same(first, later)) {
-        return Origin::New;
-    }
-    let alike = old.iter().take(ALIKE).enumerate().map(|(n, node)| (likeness(node, value), n, node));
-    let most = alike.reduce(|best, other| if other.0 > best.0 { other } else { best });
-    most.map_or(Origin::New, |(_, n, node)| Origin::Changed(n, node))
+/// Finds elements again, as long as that is worth its time.
+struct Finder {
+    /// How many bytes may still be compared.
+    left: Cell<usize>,
 }
 
-fn same(old: &Node<'_>, new: &Value) -> bool {
-    match (&old.kind, new) {
-        (Kind::Scalar, new) => same_scalar(old.raw, new),
-        (Kind::Object(members), Value::Object(new)) => {
-            members.len() == new.len()
-                && members
-                    .iter()
-                    .zip(new)
-                    .all(|(member, (name, value))| member.name == name.as_str() && same(&member.value, value))
+impl Finder {
+    /// Which of the old elements the first of the new ones was.
+    fn origin<'n, 't>(&self, old: &'n [Node<'t>], new: &[Value]) -> Origin<'n, 't> {
+        let (Some(first), Some((value, later))) = (old.first(), new.split_first()) else {
+            return Origin::New;
+        };
+        let mut near = old.iter().take(NEAR).enumerate();
+        if let Some((n, node)) = near.find(|(_, node)| self.same(node, value)) {
+            return Origin::Same(n, node);
         }
-        (Kind::List(items), Value::Array(new)) => {
-            items.len() == new.len() && items.iter().zip(new).all(|(item, value)| same(item, value))
+        if later.iter().take(NEAR).any(|later| self.same(first, later)) {
+            return Origin::New;
         }
-        _ => false,
+        if self.left.get() == 0 {
+            // most often nothing came and nothing went
+            return Origin::Changed(0, first);
+        }
+        let alike = old.iter().take(ALIKE).enumerate();
+        let alike = alike.map(|(n, node)| (self.likeness(node, value), n, node));
+        let most = alike.reduce(|best, other| if other.0 > best.0 { other } else { best });
+        most.map_or(Origin::New, |(_, n, node)| Origin::Changed(n, node))
+    }
+
+    /// Whether a comparison may go on that costs so much.
+    fn spend(&self, bytes: usize) -> bool {
+        let left = self.left.get();
+        self.left.set(left.saturating_sub(bytes.max(1)));
+        left > 0
+    }
+
+    fn same(&self, old: &Node<'_>, new: &Value) -> bool {
+        match (&old.kind, new) {
+            (Kind::Scalar, new) => self.spend(old.raw.len()) && same_scalar(old.raw, new),
+            (Kind::Object(members), Value::Object(new)) => {
+                let same = |(member, (name, value)): (&Member<'_>, (&String, &Value))| {
+                    member.name == name.as_str() && self.same(&member.value, value)
+                };
+                self.spend(1) && members.len() == new.len() && members.iter().zip(new).all(same)
+            }
+            (Kind::List(items), Value::Array(new)) => {
+                let same = |(item, value)| self.same(item, value);
+                self.spend(1) && items.len() == new.len() && items.iter().zip(new).all(same)
+            }
+            _ => false,
+        }
+    }
+
+    /// How many single values two have in common.
+    fn likeness(&self, old: &Node<'_>, new: &Value) -> usize {
+        match (&old.kind, new) {
+            (Kind::Scalar, new) => usize::from(self.spend(old.raw.len()) && same_scalar(old.raw, new)),
+            (Kind::Object(members), Value::Object(new)) if self.spend(1) => members
+                .iter()
+                .filter_map(|member| Some(self.likeness(&member.value, new.get(member.name.as_ref())?)))
+                .fold(0, usize::saturating_add),
+            (Kind::List(items), Value::Array(new)) if self.spend(1) => items
+                .iter()
+                .zip(new)
+                .map(|(item, value)| self.likeness(item, value))
+                .fold(0, usize::saturating_add),
+            _ => 0,
+        }
     }
 }
 
@@ -172,21 +222,6 @@ fn same_scalar(raw: &str, new: &Value) -> bool {
         }
         (Value::Null | Value::Bool(_), None) => json::parse(raw).as_ref() == Some(new),
         _ => false,
-    }
-}
-
-/// How many single values two have in common.
-fn likeness(old: &Node<'_>, new: &Value) -> usize {
-    match (&old.kind, new) {
-        (Kind::Scalar, new) => usize::from(same_scalar(old.raw, new)),
-        (Kind::Object(members), Value::Object(new)) => members
-            .iter()
-            .filter_map(|member| Some(likeness(&member.value, new.get(member.name.as_ref())?)))
-            .fold(0, usize::saturating_add),
-        (Kind::List(items), Value::Array(new)) => {
-            items.iter().zip(new).map(|(item, value)| likeness(item, value)).fold(0, usize::saturating_add)
-        }
-        _ => 0,
     }
 }
 
@@ -263,6 +298,27 @@ mod tests {
             },
             &format!("[{changed},{c},{z}]"),
         );
+    }
+
+    /// Without a bound each level would be compared as a whole, several times.
+    #[test]
+    fn nested_lists_cost_no_more_than_flat_ones() {
+        let items = format!("{}\"old\"", format!("{ODD},").repeat(20_000));
+        let time = |depth: usize| {
+            let (open, close) = ("[".repeat(depth), "]".repeat(depth));
+            let old = format!("{open}{items}{close}");
+            let mut new = json::parse(&old).unwrap();
+            let mut inner = &mut new;
+            for _ in 1..depth {
+                inner = &mut inner[0];
+            }
+            *inner.as_array_mut().unwrap().last_mut().unwrap() = "new".into();
+            let began = std::time::Instant::now();
+            assert_eq!(rewritten(&old, &new), old.replace("old", "new"));
+            began.elapsed()
+        };
+        let (flat, nested) = (time(1), time(100));
+        assert!(nested < flat * 20, "{nested:?}, {flat:?} without nesting");
     }
 
     #[test]

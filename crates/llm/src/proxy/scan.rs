@@ -76,7 +76,7 @@ impl<'t> Scan<'t> {
                 break;
             }
             let raw_name = self.string()?;
-            let name = match json::parse(raw_name).filter(|_| raw_name.contains('\\')) {
+            let name = match raw_name.contains('\\').then(|| json::parse(raw_name)).flatten() {
                 Some(Value::String(name)) => Cow::Owned(name),
                 _ => Cow::Borrowed(raw_name.strip_prefix('"')?.strip_suffix('"')?),
             };

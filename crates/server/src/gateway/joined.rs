@@ -114,7 +114,6 @@ where
 #[cfg(test)]
 mod tests {
     use super::*;
-    use http_body_util::BodyExt;
     use std::collections::VecDeque;
 
     /// Plays what an HTTP client's body does, poll by poll; a dot is a poll with nothing there.
