@@ -3,18 +3,10 @@
 use std::io;
 use std::path::PathBuf;
 
-/// The program with all commands.
+/// The program with all commands, if it stands beside this one or is this one.
 ///
 /// # Errors
 /// The system does not tell where this process's program is.
-pub(crate) fn whole() -> io::Result<PathBuf> {
-    Ok(whole_beside()?.unwrap_or(std::env::current_exe()?))
-}
-
-/// The program with all commands, if it stands beside this one.
-///
-/// # Errors
-/// As [`whole`].
 pub(crate) fn whole_beside() -> io::Result<Option<PathBuf>> {
     beside("hookgate")
 }
@@ -22,7 +14,7 @@ pub(crate) fn whole_beside() -> io::Result<Option<PathBuf>> {
 /// The program that answers coding agents: the small one where it is installed, else this one, which can do the same.
 ///
 /// # Errors
-/// As [`whole`].
+/// As [`whole_beside`].
 pub(crate) fn for_agents() -> io::Result<PathBuf> {
     Ok(beside("hookgate-hook")?.unwrap_or(std::env::current_exe()?))
 }

@@ -82,7 +82,7 @@ fn guarded(mouth: &Mouth, call: impl FnOnce() -> Said) -> Said {
 pub fn hook_of_process() -> ExitCode {
     let answered = match HookOnly::of_process() {
         Some(Ok(args)) => answer(&args, Program::Small),
-        Some(Err(error)) => answer_to_unknown_arguments().ok_or_else(|| Failure::new(error.to_string())),
+        Some(Err(error)) => answer_to_unknown_arguments().ok_or_else(|| error.exit()),
         None => Err(Failure::new("this program is for coding agents: `hookgate-hook hook AGENT [EVENT]`")),
     };
     answered.map_or_else(|failure| failure.report().into(), Into::into)
@@ -170,7 +170,7 @@ impl Call<'_> {
         let commands = ManuallyDrop::new(Commands::default());
         let set = rules.load(&points(read), Commands::clone(&commands))?;
         if cfg!(one_piece) && self.program == Program::Small && handover::is_needed(&set, read, &head) {
-            handover::go_on_as_whole(payload);
+            self.mouth.silently(|| handover::go_on_as_whole(payload));
         }
         let trail = data.clone().map(|place| Arc::new(ShortTrail::new(place)));
         let recorder: Arc<dyn Recorder> = match &trail {
@@ -216,7 +216,7 @@ impl Call<'_> {
             journal.note("processes of command hooks may still run");
         }
         if trail.is_some_and(|trail| trail.waiting_bytes() > MANY_RECORDS) {
-            move_records(self.args);
+            move_records(self.args, &journal);
         }
         outcome
     }
@@ -272,8 +272,11 @@ enum Stop {
 }
 
 /// Starts a process that moves waiting records into the database. Nobody waits for it.
-fn move_records(args: &HookArgs) {
-    let Ok(program) = crate::programs::whole() else { return };
+fn move_records(args: &HookArgs, journal: &Journal) {
+    let Ok(Some(program)) = crate::programs::whole_beside() else {
+        journal.note("records wait to be moved into the database: there is no `hookgate` beside this program");
+        return;
+    };
     let mut command = std::process::Command::new(program);
     command.args(["audit", "list", "--limit", "1"]);
     let rules = &args.rules;

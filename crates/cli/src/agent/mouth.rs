@@ -63,6 +63,14 @@ impl Mouth {
         }
     }
 
+    /// Does what ends with another program in this one's place: not while somebody speaks, and nobody speaks meanwhile.
+    pub(crate) fn silently(&self, act: impl FnOnce()) {
+        let state = self.state();
+        if !state.spoken {
+            act();
+        }
+    }
+
     /// Starts the clock: at `deadline` the answer is no, and the process ends. The guard stops it.
     pub(crate) fn watch(self: &Arc<Self>, deadline: Instant) -> io::Result<Watch> {
         let (stop, stopped) = mpsc::channel::<()>();

@@ -88,7 +88,7 @@ impl Drop for Line {
 }
 
 /// So much at once is given to a client that has several streams: what it is given is buffered until it takes it.
-const SLICE: usize = 64 << 10;
+const SLICE: usize = 8 << 10;
 
 /// A body that tells the line when it ends, and frees its place among the requests that run at a time.
 pub(super) struct Tracked {

@@ -4,7 +4,7 @@
 //! There are two limits, because HTTP/2 has two kinds of room. Where the system takes no more bytes for a connection, the
 //! connection ends ([`Socket`]). Where a client reads a connection but gives one stream of it no room, that stream ends
 //! ([`Streams`]). What the system buffers counts as taken, and a client that takes a little now and then is slow, not
-//! gone.
+//! gone; of a stream of several, 8 KiB are the least that is seen to be taken.
 
 use hyper::rt::Executor;
 use std::future::Future;

@@ -182,7 +182,7 @@ impl Weave {
             return Some(turn);
         }
         // where calls go out the agent asks again itself, with what they gave; what is queued joins that
-        if let Some(hook) = self.guard.wishes.resend.take().filter(|_| !calls_go_out) {
+        if !calls_go_out && let Some(hook) = self.guard.wishes.resend.take() {
             let echo = vec![RequestChange::Echo(self.exchange.echo())];
             return Some(match self.resend(&hook, echo) {
                 Turn::Again(changes) => Turn::More(changes),
