@@ -4,11 +4,18 @@ use hookgate_core::wish::{Can, Spot, Wish};
 
 /// What becomes of a wish at a spot.
 pub fn can(spot: Spot, wish: Wish) -> Can {
-    match (spot, wish) {
-        (Spot::Chunk(_), Wish::Redact) => {
+    match wish {
+        Wish::Redact if matches!(spot, Spot::Chunk(_)) => {
             Can::No("chunks are shown as they come, so the whole answer is withdrawn instead")
         }
         // every point is told of, and the send loop is ours
-        _ => Can::Yes,
+        Wish::Queue
+        | Wish::Interrupt
+        | Wish::Retry
+        | Wish::Resend
+        | Wish::Redact
+        | Wish::Block
+        | Wish::Append
+        | Wish::Send => Can::Yes,
     }
 }

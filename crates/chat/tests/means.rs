@@ -35,22 +35,6 @@ impl Tool for Work {
     }
 }
 
-fn spots() -> Vec<Spot> {
-    let messages = Role::ALL.iter().map(|(_, role)| Spot::Message(*role));
-    let chunks = ChunkKind::ALL.iter().map(|(_, kind)| Spot::Chunk(*kind));
-    let tools = [Point::PreToolUse, Point::PostToolUse, Point::ToolError].map(Spot::At);
-    messages.chain(chunks).chain(tools).collect()
-}
-
-fn wishes(spot: Spot) -> Vec<Wish> {
-    let more = match spot {
-        Spot::Chunk(kind) if kind != ChunkKind::Finish => Some(Wish::Redact),
-        Spot::At(Point::PreToolUse) => Some(Wish::Block),
-        _ => None,
-    };
-    [Wish::Queue, Wish::Interrupt, Wish::Retry, Wish::Resend].into_iter().chain(more).collect()
-}
-
 fn hook(spot: Spot, wish: Wish) -> Value {
     let mut hook = match spot {
         Spot::Message(role) => json!({"target": "chat", "roles": [role.as_str()]}),
@@ -124,8 +108,16 @@ async fn is_done(spot: Spot, wish: Wish) -> bool {
     match wish {
         Wish::Queue => has("QUEUED"),
         Wish::Interrupt => matches!(outcome, Outcome::Interrupted { .. }),
-        // an interrupt at a message or a call may come before or after the request of its turn
-        Wish::Retry => matches!(outcome, Outcome::Answered(_)) && n_asked >= n_turns,
+        Wish::Retry => {
+            let again = match spot {
+                // no response is under way there; the next request comes once
+                Spot::Message(Role::User) | Spot::At(Point::PostToolUse | Point::ToolError) => {
+                    n_asked == n_turns
+                }
+                Spot::Message(_) | Spot::Chunk(_) | Spot::At(_) => n_asked == 2 && !has("MARK"),
+            };
+            again && matches!(outcome, Outcome::Answered(_))
+        }
         Wish::Resend => n_asked == n_turns + 1,
         Wish::Redact => has("[gone]") && !has("MARK"),
         Wish::Block => has("work may not run like this"),
@@ -136,8 +128,8 @@ async fn is_done(spot: Spot, wish: Wish) -> bool {
 #[tokio::test]
 async fn what_is_said_is_what_is_done() {
     let mut n_not = 0;
-    for spot in spots() {
-        for wish in wishes(spot) {
+    for spot in Spot::of_json_hooks() {
+        for wish in spot.wishes_of_actions() {
             let (done, can) = (is_done(spot, wish).await, can(spot, wish));
             assert_eq!(can == Can::Yes, done, "{spot:?} {wish}: {can:?}");
             n_not += usize::from(!done);

@@ -2,7 +2,6 @@
 //! doors, each with a test that plays them; here nothing is known of any door, and nothing of this is asked while events
 //! pass.
 
-use crate::effect::EffectKind;
 use crate::event::{ChunkKind, Role};
 use crate::handler::Mode;
 use crate::hook::{Hook, Listens, Work};
@@ -54,18 +53,6 @@ pub enum Can {
 }
 
 impl Wish {
-    /// All of them.
-    pub const ALL: [Wish; 8] = [
-        Wish::Queue,
-        Wish::Interrupt,
-        Wish::Retry,
-        Wish::Resend,
-        Wish::Redact,
-        Wish::Block,
-        Wish::Append,
-        Wish::Send,
-    ];
-
     /// What a hook wishes, with the place of the action that says so; a handler's wish has none. Actions that only print
     /// wish nothing, and neither does a handler that only watches.
     pub fn of(hook: &Hook) -> Vec<(Option<usize>, Wish)> {
@@ -80,19 +67,6 @@ impl Wish {
                 (Stage::Shape, Mode::Send) => vec![(None, Wish::Send)],
                 (Stage::Watch, _) => Vec::new(),
             },
-        }
-    }
-
-    /// The wish that an effect carries out.
-    pub fn behind(effect: &EffectKind) -> Option<Wish> {
-        match effect {
-            EffectKind::Fired | EffectKind::Log { .. } => None,
-            EffectKind::Queue { .. } => Some(Wish::Queue),
-            EffectKind::Interrupt { resend: false } => Some(Wish::Interrupt),
-            EffectKind::Interrupt { resend: true } => Some(Wish::Retry),
-            EffectKind::Resend => Some(Wish::Resend),
-            EffectKind::Redact { .. } => Some(Wish::Redact),
-            EffectKind::Block { .. } => Some(Wish::Block),
         }
     }
 }
@@ -134,13 +108,22 @@ impl Spot {
         }
     }
 
-    /// The point of the spot.
-    pub fn point(self) -> Point {
-        match self {
-            Spot::Message(_) => Point::Message,
-            Spot::Chunk(_) => Point::Chunk,
-            Spot::At(point) => point,
-        }
+    /// The spots at which JSON hooks listen.
+    pub fn of_json_hooks() -> Vec<Spot> {
+        let messages = Role::ALL.iter().map(|(_, role)| Spot::Message(*role));
+        let chunks = ChunkKind::ALL.iter().map(|(_, kind)| Spot::Chunk(*kind));
+        let tools = [Point::PreToolUse, Point::PostToolUse, Point::ToolError].map(Spot::At);
+        messages.chain(chunks).chain(tools).collect()
+    }
+
+    /// What an action of a JSON hook may wish at one of those.
+    pub fn wishes_of_actions(self) -> Vec<Wish> {
+        let more = match self {
+            Spot::Chunk(kind) if kind != ChunkKind::Finish => Some(Wish::Redact),
+            Spot::At(Point::PreToolUse) => Some(Wish::Block),
+            Spot::Message(_) | Spot::Chunk(_) | Spot::At(_) => None,
+        };
+        [Wish::Queue, Wish::Interrupt, Wish::Retry, Wish::Resend].into_iter().chain(more).collect()
     }
 }
 
@@ -150,6 +133,7 @@ mod tests {
     use crate::action::ActionKinds;
     use crate::define::read;
     use crate::dispatch::Dispatcher;
+    use crate::effect::EffectKind;
     use crate::event::{Chunk, Message, Origin, ToolOutcome, ToolRun, WatchEvent};
     use crate::hook::Source;
     use crate::session::Session;
@@ -160,6 +144,19 @@ mod tests {
         let mut read = read("h.json", text, Source::Operator, &ActionKinds::standard());
         assert!(read.problems.is_empty(), "{:?}", read.problems);
         read.hooks.remove(0)
+    }
+
+    /// The wish that an effect carries out.
+    fn behind(effect: &EffectKind) -> Option<Wish> {
+        match effect {
+            EffectKind::Fired | EffectKind::Log { .. } => None,
+            EffectKind::Queue { .. } => Some(Wish::Queue),
+            EffectKind::Interrupt { resend: false } => Some(Wish::Interrupt),
+            EffectKind::Interrupt { resend: true } => Some(Wish::Retry),
+            EffectKind::Resend => Some(Wish::Resend),
+            EffectKind::Redact { .. } => Some(Wish::Redact),
+            EffectKind::Block { .. } => Some(Wish::Block),
+        }
     }
 
     #[test]
@@ -173,7 +170,7 @@ mod tests {
             let dispatcher = Dispatcher::new(HookSet::new(vec![hook]).unwrap());
             dispatcher.tell(&mut Session::new(), event, &mut effects);
             assert!(effects.len() > 1, "{action}");
-            assert_eq!(effects.iter().find_map(|effect| Wish::behind(&effect.kind)), want, "{action}");
+            assert_eq!(effects.iter().find_map(|effect| behind(&effect.kind)), want, "{action}");
         };
         let chat = |action: &str, want| {
             check(
@@ -196,6 +193,37 @@ mod tests {
         check(stream, &WatchEvent::Chunk(Chunk::Content("x")), r#"{"type":"redact"}"#, Some(Wish::Redact));
         // each kind was here
         assert_eq!(ActionKinds::standard().names().count(), 9);
+    }
+
+    #[test]
+    fn what_may_be_wished_at_a_spot_may_be_written_there() {
+        let actions = [
+            (Wish::Queue, r#""queue-message""#),
+            (Wish::Interrupt, r#""interrupt""#),
+            (Wish::Retry, r#""interrupt","resend":true"#),
+            (Wish::Resend, r#""queue-resend""#),
+            (Wish::Redact, r#""redact""#),
+            (Wish::Block, r#""block""#),
+        ];
+        for spot in Spot::of_json_hooks() {
+            let listens = match spot {
+                Spot::Message(role) => format!(r#""target":"chat","roles":["{}"]"#, role.as_str()),
+                Spot::Chunk(ChunkKind::Finish) => r#""target":"stream","chunks":["finish"]"#.to_owned(),
+                Spot::Chunk(kind) => {
+                    format!(r#""target":"stream","chunks":["{}"],"regex":"x""#, kind.as_str())
+                }
+                Spot::At(Point::PreToolUse) => r#""target":"tool","event":"before""#.to_owned(),
+                Spot::At(Point::PostToolUse) => r#""target":"tool","event":"after""#.to_owned(),
+                Spot::At(_) => r#""target":"tool","event":"error""#.to_owned(),
+            };
+            let may = spot.wishes_of_actions();
+            for (wish, action) in actions {
+                let text = format!(r#"{{{listens},"actions":[{{"type":{action}}}]}}"#);
+                let read = read("h.json", &text, Source::Operator, &ActionKinds::standard());
+                assert_eq!(read.problems.is_empty(), may.contains(&wish), "{text} {:?}", read.problems);
+                assert!(read.hooks.iter().all(|hook| Spot::of(hook) == [spot]), "{text}");
+            }
+        }
     }
 
     #[test]

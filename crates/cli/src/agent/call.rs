@@ -274,7 +274,8 @@ enum Stop {
 /// Starts a process that moves waiting records into the database. Nobody waits for it.
 fn move_records(args: &HookArgs, journal: &Journal) {
     let Ok(Some(program)) = crate::programs::whole_beside() else {
-        journal.note("records wait to be moved into the database: there is no `hookgate` beside this program");
+        journal
+            .note("records wait to be moved into the database: there is no `hookgate` beside this program");
         return;
     };
     let mut command = std::process::Command::new(program);

@@ -21,8 +21,10 @@ pub(crate) fn can(spot: Spot, wish: Wish) -> Can {
         (Spot::At(PostToolUse | ToolError), Wish::Interrupt | Wish::Retry) => {
             Can::No("the result has been passed on before hooks are told of it")
         }
-        // nothing else can be wished at these
-        (Spot::At(PreToolUse | PostToolUse | ToolError | SessionStart | SessionEnd), _) => Can::Yes,
+        // none of these can be written there
+        (Spot::At(PreToolUse), Wish::Redact | Wish::Append | Wish::Send)
+        | (Spot::At(PostToolUse | ToolError), Wish::Redact | Wish::Block | Wish::Append | Wish::Send)
+        | (Spot::At(SessionStart | SessionEnd), _) => Can::Yes,
         // messages and answers go another way
         (Spot::Message(_) | Spot::Chunk(_) | Spot::At(_), _) => Can::Never,
     }

@@ -21,6 +21,16 @@ pub fn can(spot: Spot, wish: Wish) -> Can {
         (Spot::At(Point::PreResponse), Wish::Send) => {
             Can::No("an answer is one message, so what is sent stands at its end")
         }
-        _ => Can::Yes,
+        (
+            Spot::Message(_) | Spot::Chunk(_) | Spot::At(_),
+            Wish::Queue
+            | Wish::Interrupt
+            | Wish::Retry
+            | Wish::Resend
+            | Wish::Redact
+            | Wish::Block
+            | Wish::Append
+            | Wish::Send,
+        ) => Can::Yes,
     }
 }

@@ -10,25 +10,6 @@ use hookgate_core::word::Word;
 use hookgate_server::gateway::{OnBlock, can};
 use serde_json::{Value, json};
 
-const ANYWHERE: [Wish; 4] = [Wish::Queue, Wish::Interrupt, Wish::Retry, Wish::Resend];
-
-fn spots() -> Vec<Spot> {
-    let messages = Role::ALL.iter().map(|(_, role)| Spot::Message(*role));
-    let chunks = ChunkKind::ALL.iter().map(|(_, kind)| Spot::Chunk(*kind));
-    let tools = [Point::PreToolUse, Point::PostToolUse, Point::ToolError].map(Spot::At);
-    messages.chain(chunks).chain(tools).collect()
-}
-
-/// The wishes that may be written at a spot.
-fn wishes(spot: Spot) -> Vec<Wish> {
-    let more = match spot {
-        Spot::Chunk(kind) if kind != ChunkKind::Finish => Some(Wish::Redact),
-        Spot::At(Point::PreToolUse) => Some(Wish::Block),
-        _ => None,
-    };
-    ANYWHERE.into_iter().chain(more).collect()
-}
-
 fn hook(spot: Spot, actions: Value) -> Value {
     let mut hook = match spot {
         Spot::Message(role) => json!({"target": "chat", "roles": [role.as_str()]}),
@@ -136,8 +117,8 @@ fn what_is_said_is_what_is_done() {
         let mut n_played = 0;
         for wire in WIRES {
             for stream in [true, false] {
-                for spot in spots() {
-                    for wish in wishes(spot) {
+                for spot in Spot::of_json_hooks() {
+                    for wish in spot.wishes_of_actions() {
                         let Some(done) = is_done(wire, stream, spot, wish).await else { continue };
                         let can = can(spot, wish);
                         assert_eq!(can == Can::Yes, done, "{wire:?} {stream} {spot:?} {wish}: {can:?}");
@@ -154,7 +135,7 @@ fn what_is_said_is_what_is_done() {
 fn what_is_never_told_of_never_fires() {
     run(async {
         for stream in [true, false] {
-            for spot in spots() {
+            for spot in Spot::of_json_hooks() {
                 let wire = if spot == Spot::At(Point::ToolError) { Wire::Messages } else { Wire::Chat };
                 let (request, reply) = turn(wire, stream, spot).unwrap();
                 let upstream = Upstream::playing(vec![reply]).await;
