@@ -27,6 +27,7 @@ const LIBRARIES: [(&str, &str); 7] = [
 
 fn main() {
     println!("cargo::rerun-if-changed=build.rs");
+    println!("cargo::rerun-if-env-changed=RUSTC_LINKER");
     println!("cargo::rustc-check-cfg=cfg(one_piece)");
     let is = |name: &str, want: &str| std::env::var(name).is_ok_and(|value| value == want);
     if !is("CARGO_CFG_TARGET_OS", "linux") || !is("CARGO_CFG_TARGET_ENV", "gnu") {
@@ -54,7 +55,8 @@ fn one_piece() -> Option<PathBuf> {
     std::fs::create_dir_all(&folder).ok()?;
     for (name, code) in LIBRARIES {
         let path = path_of(code)?;
-        std::fs::write(folder.join(name), format!("INPUT({})\n", path.display())).ok()?;
+        println!("cargo::rerun-if-changed={}", path.display());
+        std::fs::write(folder.join(name), format!("INPUT(\"{}\")\n", path.display())).ok()?;
     }
     Some(folder)
 }

@@ -2,7 +2,8 @@
 //!
 //! [`call`] is the way of a call; [`mouth`] sees to it that exactly one answer is given and that it comes in time;
 //! [`rules`] finds and loads what the event can need; [`engine`] asks and tells core; [`memory`] is what a session
-//! remembers from one process to the next; [`handover`] gives calls that need the network to the whole program; [`journal`] is where everything goes that is not the answer.
+//! remembers from one process to the next; [`handover`] gives calls that need the network to the whole program;
+//! [`journal`] is where everything goes that is not the answer.
 
 pub(crate) mod call;
 

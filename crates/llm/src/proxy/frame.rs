@@ -14,11 +14,14 @@ pub(super) struct Frame {
     learned: bool,
     /// The last event that went out had no blank line behind it.
     open: bool,
+    /// The stream's first event where it begins with a byte order mark, until it is written. Anywhere else such a mark makes
+    /// a line one that nobody reads.
+    marked: Vec<u8>,
 }
 
 impl Default for Frame {
     fn default() -> Self {
-        Frame { eol: "\n", learned: false, open: false }
+        Frame { eol: "\n", learned: false, open: false, marked: Vec::new() }
     }
 }
 
@@ -28,6 +31,9 @@ impl Frame {
     pub(super) fn learn(&mut self, raw: &[u8]) {
         if !self.learned {
             self.learned = true;
+            if raw.starts_with(BOM) {
+                self.marked = raw.to_vec();
+            }
             self.eol = match memchr::memchr2(b'\n', b'\r', raw).and_then(|at| raw.get(at..)) {
                 Some([b'\r', b'\n', ..]) => "\r\n",
                 Some([b'\r', ..]) => "\r",
@@ -40,6 +46,7 @@ impl Frame {
     #[inline]
     pub(super) fn pass(&mut self, event: &Event<'_>, out: &mut Vec<u8>) {
         self.close(out);
+        self.marked.clear();
         out.extend_from_slice(event.raw);
         self.open = !event.closed;
     }
@@ -48,8 +55,10 @@ impl Frame {
     pub(super) fn rewrite(&mut self, event: &Event<'_>, data: &Value, out: &mut Vec<u8>) {
         self.close(out);
         let mut written = false;
+        let mut is_marked = std::mem::take(&mut self.marked) == event.raw;
         for (line, end) in lines(event.raw) {
-            let field = line.strip_prefix(BOM).unwrap_or(line);
+            let mark = if std::mem::take(&mut is_marked) { BOM } else { b"" };
+            let field = line.strip_prefix(mark).unwrap_or(line);
             if field != b"data" && !field.starts_with(b"data:") {
                 out.extend_from_slice(line);
                 out.extend_from_slice(end);
@@ -149,6 +158,15 @@ mod tests {
             "id: 7\rdata: {\"b\":1}\revent: y\r\revent: x\rdata: 2\r\r",
         );
         check("\u{feff}data: 1\n\n", "\u{feff}data: {\"b\":1}\n\nevent: x\ndata: 2\n\n");
+        // only the stream's first line may have it
+        check(
+            "event: a\n\u{feff}data: 1\ndata: 2\n\n",
+            "event: a\n\u{feff}data: 1\ndata: {\"b\":1}\n\nevent: x\ndata: 2\n\n",
+        );
+        check(
+            "\u{feff}data: 1\n\n\u{feff}data: 1\ndata: 3\n\n",
+            "\u{feff}data: {\"b\":1}\n\n\u{feff}data: 1\ndata: {\"b\":1}\n\nevent: x\ndata: 2\n\n",
+        );
         check(": c\n\ndata\ndatax: 1\n\n", ": c\n\ndata:{\"b\":1}\ndatax: 1\n\nevent: x\ndata: 2\n\n");
         check(
             "data: {\ndata:  \"a\": [1,\ndata: 2], \"b\": 0}\n\n",

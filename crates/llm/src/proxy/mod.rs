@@ -325,7 +325,7 @@ pub trait Exchange: Send {
     fn write(&mut self, event: &Event<'_>, note: Note, changes: &[Change], out: &mut Vec<u8>);
 
     /// Writes what an event says beside that the answer ends, which it does not: what was said stays, and the provider is
-    /// asked again, or the end is another one. Nothing where it says nothing else. Calls do not count as said.
+    /// asked again, or the end is another one. Nothing where it says nothing else. Blocked calls do not count as said.
     fn write_open(&mut self, event: &Event<'_>, note: Note, changes: &[Change], out: &mut Vec<u8>);
 
     /// Writes text of hookgate's own into the content of a choice, where the client stands now. For a body nothing is

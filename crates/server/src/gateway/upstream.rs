@@ -114,7 +114,7 @@ impl Upstream {
             None => format!("{base}{slash}{path}"),
         };
         let mut parts = self.base.clone().into_parts();
-        parts.path_and_query = Some(PathAndQuery::from_maybe_shared(whole)?);
+        parts.path_and_query = Some(PathAndQuery::try_from(whole)?);
         Ok(Uri::from_parts(parts)?)
     }
 }

@@ -179,6 +179,12 @@ mod tests {
     use super::*;
     use crate::row::Sealed;
 
+    /// What an older program left must be readable.
+    #[test]
+    fn the_checksum_is_the_usual_one() {
+        assert_eq!(crc32fast::hash(b"123456789"), 0xcbf4_3926);
+    }
+
     fn job(number: u8) -> NewJob<'static> {
         let payload = Sealed { key_id: "k".into(), bytes: vec![number; 40].into() };
         NewJob { dedup: [number; 16], hook: "h", event_id: "e", origin: "o", payload, created_at: 1 }
