@@ -196,18 +196,19 @@ impl Metrics {
 }
 
 /// Serves the text at `/metrics`, and nothing else, for ever.
-///
-/// # Errors
-/// When the listener fails.
 pub async fn serve(
     listener: tokio::net::TcpListener,
     text: std::sync::Arc<dyn Fn() -> String + Send + Sync>,
-) -> std::io::Result<()> {
+) {
     use crate::gateway::body::full;
     use hyper::service::service_fn;
     use hyper_util::rt::{TokioIo, TokioTimer};
     loop {
-        let (stream, _) = listener.accept().await?;
+        let Ok((stream, _)) = listener.accept().await else {
+            // too many files are open, most often: that passes
+            tokio::time::sleep(std::time::Duration::from_millis(20)).await;
+            continue;
+        };
         let text = std::sync::Arc::clone(&text);
         let service = service_fn(move |request: http::Request<hyper::body::Incoming>| {
             let (status, body) = match request.uri().path() {
@@ -222,9 +223,9 @@ pub async fn serve(
         });
         let mut server = hyper::server::conn::http1::Builder::new();
         server.timer(TokioTimer::new()).header_read_timeout(std::time::Duration::from_secs(10));
-        // one at a time is enough for who scrapes; a slow one is cut off
         let served = server.serve_connection(TokioIo::new(stream), service);
-        let _ = tokio::time::timeout(std::time::Duration::from_secs(10), served).await;
+        // who is silent is cut off, and nobody waits for that
+        tokio::spawn(tokio::time::timeout(std::time::Duration::from_secs(10), served));
     }
 }
 

@@ -40,7 +40,7 @@ pub(crate) struct GatewayTable {
     pub(crate) max_hold_ms: Option<u64>,
     /// A request's body; larger: 413 [default: 67108864].
     pub(crate) max_body_bytes: Option<usize>,
-    /// An answer in one piece, and calls that wait for a verdict [default: 67108864].
+    /// An answer that hooks look at, in one piece or as a stream [default: 67108864].
     pub(crate) max_answer_bytes: Option<usize>,
     /// At a time; more wait in the system's queue [default: 20000].
     pub(crate) max_connections: Option<usize>,

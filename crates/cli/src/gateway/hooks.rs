@@ -43,6 +43,8 @@ pub(super) struct Entry {
     pub(super) dispatcher: Arc<Dispatcher>,
     pub(super) sources: Sources,
     dirs: Vec<PathBuf>,
+    /// What the folders were like before they were loaded.
+    print: u64,
 }
 
 impl HookSets {
@@ -56,6 +58,8 @@ impl HookSets {
         let mut entries = Vec::new();
         for tenant in &settings.tenants {
             let (sources, dirs) = sources_of(settings, tenant, workshop.clone());
+            // first, so that an edit meanwhile is seen as one
+            let print = print_of(&dirs);
             let loaded = sources.load();
             sources.tell_installed(&loaded, recorder);
             for warning in &loaded.warnings {
@@ -73,6 +77,7 @@ impl HookSets {
                 dispatcher: Arc::new(Dispatcher::new(set)),
                 sources,
                 dirs,
+                print,
             });
         }
         Ok(HookSets { entries: Arc::new(entries), on_invalid: settings.on_invalid, wrong: Arc::default() })
@@ -106,7 +111,7 @@ impl HookSets {
         log: Log,
         metrics: Arc<Metrics>,
     ) {
-        let mut loaded = self.prints();
+        let mut loaded: Vec<u64> = self.entries.iter().map(|entry| entry.print).collect();
         let mut seen = loaded.clone();
         loop {
             tokio::time::sleep(every).await;

@@ -65,6 +65,7 @@ async fn serve(settings: Settings) -> Result<Exit, Failure> {
         None => Arc::new(Memory::new(10_000)),
     };
     let workshop = workshop(commands.clone(), judges, spending);
+    raise_the_limit_of_files();
     let hooks = HookSets::load(&settings, workshop, &*recorder, &log)?;
     let metrics = Arc::new(Metrics::new());
     let around = Surroundings {
@@ -131,6 +132,14 @@ async fn serve(settings: Settings) -> Result<Exit, Failure> {
         log.say(&format!("{open} connections were closed before their answers were out"));
     }
     Ok(Exit::Done)
+}
+
+/// A stream takes two files, and many systems allow a program a thousand unless it asks for more.
+fn raise_the_limit_of_files() {
+    use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+    let Rlimit { maximum, .. } = getrlimit(Resource::Nofile);
+    // where it cannot be raised, connections beyond it wait
+    let _ = setrlimit(Resource::Nofile, Rlimit { current: maximum, maximum });
 }
 
 /// Begins to send traces, where a collector is named. What it does not take is counted, and said once.
@@ -234,7 +243,7 @@ async fn metrics_page(
     log.say(&format!("metrics on http://{at}/metrics"));
     let text = text_of(metrics);
     Ok(async move {
-        let _ = hookgate_server::metrics::serve(listener, text).await;
+        hookgate_server::metrics::serve(listener, text).await;
     })
 }
 

@@ -79,6 +79,8 @@ pub struct Asked {
     /// The conversation's id, where the wire has one (`previous_response_id`, `conversation`, …), with its kind before
     /// it, such as `response:resp_1`.
     pub session: Option<String>,
+    /// How many answers are wanted; 0 where it does not say, which means one.
+    pub n_answers: u64,
 }
 
 /// One thing that was said.

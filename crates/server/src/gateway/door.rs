@@ -12,7 +12,7 @@ use hookgate_core::session::Answer;
 use hookgate_core::verdict::{Additions, Block, Ruling, Trace};
 use serde_json::Value;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 /// What one request needs of hooks.
 pub(super) struct Door {
@@ -22,6 +22,8 @@ pub(super) struct Door {
     /// in between must not make two sets judge one answer.
     pub(super) hooks: Dispatcher,
     pub(super) agent: Option<String>,
+    /// The client wants several answers at once: there is no one conversation that could go on.
+    pub(super) several: bool,
     pub(super) conversation: Arc<Conversation>,
     /// The request's own id; events are numbered behind it.
     pub(super) request_id: String,
@@ -30,6 +32,8 @@ pub(super) struct Door {
     /// What observers are not told yet.
     pub(super) untold: Mutex<Vec<Effect>>,
     pub(super) story: Option<Arc<Story>>,
+    /// Why the answer did not come to its own end, for the request's line.
+    pub(super) trouble: Arc<OnceLock<String>>,
 }
 
 /// What hooks asked for while they were told something.
@@ -76,6 +80,12 @@ impl Door {
     /// The answer begins: from now on the hooks that are loaded now count, to its end.
     pub(super) fn begin_answer(&mut self) {
         self.hooks = self.tenant.dispatcher.pinned();
+    }
+
+    /// Notes why the answer does not come to its own end.
+    pub(super) fn trouble(&self, why: &str) {
+        // the first reason is the reason
+        let _ = self.trouble.set(why.to_owned());
     }
 
     fn head(&self) -> Head {

@@ -52,10 +52,8 @@ struct State {
 impl Task {
     fn poll(self: &Arc<Task>, state: &mut State) -> Poll<()> {
         if let Some(future) = &mut state.future {
-            let before = RUNNING.replace(Some(Arc::clone(self)));
-            let polled = future.as_mut().poll(&mut Context::from_waker(&state.waker));
-            RUNNING.set(before);
-            ready!(polled);
+            let _running = Running::now(self);
+            ready!(future.as_mut().poll(&mut Context::from_waker(&state.waker)));
             state.future = None;
         }
         Poll::Ready(())
@@ -68,6 +66,21 @@ impl Task {
         {
             state.waker.wake_by_ref();
         }
+    }
+}
+
+/// While it lives, a task counts as the one that runs.
+struct Running(Option<Arc<Task>>);
+
+impl Running {
+    fn now(task: &Arc<Task>) -> Running {
+        Running(RUNNING.replace(Some(Arc::clone(task))))
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        RUNNING.set(self.0.take());
     }
 }
 

@@ -1,5 +1,6 @@
 //! Connections: TCP, TLS or a Unix socket in front; the gateway's own few pages; an end that lets answers finish.
 
+use super::beginning::Beginning;
 use super::body::{Body, full};
 use super::taking::{Socket, Streams, Taking};
 use super::{Gateway, Shared, handle};
@@ -124,7 +125,8 @@ impl Gateway {
         }
         drop(listen);
         tokio::select! {
-            () = graceful.shutdown() => {}
+            // all are done, also those that are just being counted down
+            () = graceful.shutdown() => return Ok(0),
             () = tokio::time::sleep(drain) => {}
         }
         Ok(open.load(std::sync::atomic::Ordering::Relaxed))
@@ -199,6 +201,7 @@ async fn serve_one(
     shared: Arc<Shared>,
     watcher: hyper_util::server::graceful::Watcher,
 ) {
+    let stream = Beginning::within(shared.limits.head, stream);
     let service = service_fn(move |request: Request<Incoming>| {
         let (shared, taking) = (Arc::clone(&shared), taking.clone());
         async move {

@@ -334,6 +334,13 @@ impl Guard {
         changes
     }
 
+    /// The whole text of a channel, as far as hooks have replaced something in it.
+    pub(super) fn shown(&self, channel: Channel, text: &str) -> String {
+        let redactions = self.texts.iter().find(|(known, _)| *known == channel);
+        let part = Part { nth: 0, channel, start: 0, text: text.to_owned() };
+        redactions.and_then(|(_, known)| redacted(&part, &known.redactions)).unwrap_or(part.text)
+    }
+
     /// The call may go out, with this input where hooks changed it.
     pub(super) fn allow(&mut self, channel: Channel, changed: Option<String>) {
         self.decide(channel, Verdict::Allowed);

@@ -17,6 +17,7 @@ use super::{Happened, Shared};
 use bytes::Bytes;
 use hookgate_core::hook::Listens;
 use hookgate_core::point::Stage;
+use hookgate_core::wish::Wish;
 use hookgate_llm::proxy::{
     Asked, ErrorKind, Middle, RequestChange, Route, has_duplicate_keys, read_json, route,
 };
@@ -34,11 +35,13 @@ pub(super) const SESSION_HEADER: &str = "x-hookgate-session";
 struct Refusal {
     kind: ErrorKind,
     message: String,
+    /// The same request would fail again.
+    is_final: bool,
 }
 
 impl Refusal {
     fn new(kind: ErrorKind, message: impl Into<String>) -> Refusal {
-        Refusal { kind, message: message.into() }
+        Refusal { kind, message: message.into(), is_final: kind == ErrorKind::Refused }
     }
 }
 
@@ -129,7 +132,13 @@ fn guards(tenant: &Tenant) -> bool {
     let set = tenant.dispatcher.current();
     set.hooks().iter().any(|hook| match &hook.listens {
         Listens::Point { point, .. } => point.stage() != Stage::Watch,
-        Listens::Message { .. } | Listens::Chunk { .. } | Listens::Scan { .. } | Listens::Tool { .. } => true,
+        Listens::Scan { .. } => true,
+        Listens::Message { .. } | Listens::Chunk { .. } | Listens::Tool { .. } => {
+            Wish::of(hook).iter().any(|(_, wish)| match wish {
+                Wish::Interrupt | Wish::Retry | Wish::Redact | Wish::Block => true,
+                Wish::Queue | Wish::Resend | Wish::Append | Wish::Send => false,
+            })
+        }
     })
 }
 
@@ -197,12 +206,14 @@ async fn judged(
         tenant: Arc::clone(tenant),
         hooks: tenant.dispatcher.pinned(),
         agent,
+        several: asked.n_answers > 1,
         conversation,
         request_id: line.id.clone(),
         trace_id: trace_of(&parts.headers).or_else(|| line.story.as_ref().map(|story| story.trace_id_text())),
         n_events: AtomicU64::new(0),
         untold: Mutex::default(),
         story: line.story.clone(),
+        trouble: Arc::clone(&line.trouble),
     };
     let admitted = turn::admit(&door, &asked).await;
     door.tell_observers();
@@ -219,7 +230,10 @@ async fn judged(
     let (upstream, path) = shared.upstream(parts.uri.path(), Some(&asked.model))?;
     let outgoing = outgoing(shared, parts.method, &parts.uri, path, parts.headers);
     let asking = Asking { shared: Arc::clone(shared), middle, upstream, outgoing, bytes, plain, body };
-    send(door, asking, &changes, line).await
+    let conversation = Arc::clone(&door.conversation);
+    let answered = send(door, asking, &changes, line).await;
+    conversation.state().answered(answered.as_ref().is_ok_and(|answer| answer.status().is_success()));
+    answered
 }
 
 /// Sends an admitted request on, and shows the answer to the hooks where some look at it.
@@ -267,6 +281,9 @@ async fn send(
     let exchange = asking.middle.exchange(true);
     let bytes = match whole::answer(Weave::new(door, exchange, looks), asking, &parts.headers, body).await {
         Outcome::Failed(why) => return Err(Refusal::new(ErrorKind::Upstream, why)),
+        Outcome::GivenUp(why) => {
+            return Err(Refusal { is_final: true, ..Refusal::new(ErrorKind::Upstream, why) });
+        }
         Outcome::Refused(why) => return Err(Refusal::new(ErrorKind::Refused, why)),
         Outcome::Same(bytes) if decoder.is_plain() => bytes,
         Outcome::Same(bytes) | Outcome::Changed(bytes) => {
@@ -345,7 +362,7 @@ fn refused(middle: &dyn Middle, refusal: &Refusal, line: &mut Line) -> Response<
     let mut response = Response::new(full(body));
     *response.status_mut() = StatusCode::from_u16(refusal.kind.status()).unwrap_or(StatusCode::BAD_GATEWAY);
     response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
-    if refusal.kind == ErrorKind::Refused {
+    if refusal.is_final {
         // not worth repeating: SDKs that read this header do not
         response.headers_mut().insert("x-should-retry", HeaderValue::from_static("false"));
     }

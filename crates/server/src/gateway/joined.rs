@@ -96,7 +96,11 @@ where
     }
 
     fn is_end_stream(&self) -> bool {
-        self.n_waiting() == 0 && self.next.is_none() && self.inner.is_end_stream()
+        self.n_waiting() == 0
+            && match &self.next {
+                None => self.inner.is_end_stream(),
+                Some(next) => next.is_none(),
+            }
     }
 
     fn size_hint(&self) -> SizeHint {

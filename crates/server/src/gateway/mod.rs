@@ -5,6 +5,7 @@
 //! piece to the hooks before the client can see it, `weave` decides what follows.
 
 mod asking;
+mod beginning;
 pub(crate) mod body;
 mod decode;
 mod door;

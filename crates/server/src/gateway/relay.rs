@@ -13,7 +13,7 @@ use super::joined::Joined;
 use super::weave::{Turn, Weave};
 use super::{Happened, OnHoldLimit};
 use bytes::Bytes;
-use hookgate_llm::proxy::{End, Note, RequestChange};
+use hookgate_llm::proxy::{End, Note, Piece, RequestChange};
 use hookgate_llm::sse::{Event, Parser};
 use http::header;
 use http_body_util::BodyExt;
@@ -33,6 +33,8 @@ pub(super) struct Relay {
     parser: Parser,
     queue: VecDeque<Held>,
     held_bytes: usize,
+    /// So much of the answer was read: some of it is kept to its end.
+    n_bytes: usize,
     /// Since when the first of the queue waits for text.
     held_since: Option<Instant>,
     scratch: Scratch,
@@ -71,6 +73,7 @@ impl Relay {
             parser,
             queue: VecDeque::new(),
             held_bytes: 0,
+            n_bytes: 0,
             held_since: None,
             scratch: Scratch::default(),
             out: Vec::new(),
@@ -100,6 +103,7 @@ impl Relay {
         loop {
             match self.parser.next_event() {
                 Ok(Some(event)) => {
+                    self.n_bytes = self.n_bytes.saturating_add(event.raw.len());
                     let read = take_in(&mut self.weave, &mut self.scratch, &event);
                     match read {
                         Ok(note) => {
@@ -128,7 +132,13 @@ impl Relay {
                         }
                     }
                 }
-                Ok(None) => return,
+                Ok(None) => {
+                    if self.queue.is_empty() && !self.weave.has_work() {
+                        // comments keep connections alive: they do not wait for the next event
+                        self.out.extend_from_slice(self.parser.take_idle());
+                    }
+                    return;
+                }
                 Err(too_large) => {
                     return self.fail(&format!("the upstream's stream cannot be read: {too_large}"));
                 }
@@ -162,7 +172,7 @@ impl Relay {
             self.flush_open();
             self.weave.say_all(&mut self.out);
         }
-        if matches!(turn, Turn::More(_)) {
+        if matches!(turn, Turn::More(_) | Turn::End(_)) {
             // on some wires the cost comes behind the end
             let _ = tokio::time::timeout(LAST_EVENTS, self.read_to_the_end()).await;
         }
@@ -172,7 +182,10 @@ impl Relay {
         match turn {
             Turn::End(how) => self.weave.exchange.end(how, &mut self.out),
             Turn::Drop => self.weave.exchange.end(End::Filtered, &mut self.out),
-            Turn::Fail(why) | Turn::FailBehind(why) => self.weave.exchange.fail(&why, &mut self.out),
+            Turn::Fail(why) | Turn::FailBehind(why) => {
+                self.weave.door.trouble(&why);
+                self.weave.exchange.fail(&why, &mut self.out);
+            }
             Turn::Again(changes) | Turn::More(changes) => self.ask_again(changes).await,
         }
     }
@@ -181,7 +194,13 @@ impl Relay {
     async fn read_to_the_end(&mut self) {
         loop {
             while let Ok(Some(event)) = self.parser.next_event() {
-                if self.weave.exchange.read(&event, &mut |_| {}).is_err() {
+                let story = self.weave.door.story.as_deref();
+                let mut usage = |piece: Piece<'_>| {
+                    if let (Piece::Usage { input, output }, Some(story)) = (piece, story) {
+                        story.used(input, output);
+                    }
+                };
+                if self.weave.exchange.read(&event, &mut usage).is_err() {
                     return;
                 }
             }
@@ -266,6 +285,10 @@ impl Relay {
     /// What waits is bounded in bytes.
     fn mind_the_limit(&mut self) {
         let limits = &self.weave.door.shared.limits;
+        if self.n_bytes > limits.max_answer_bytes {
+            let why = format!("the answer is larger than {} bytes", limits.max_answer_bytes);
+            return self.cut_off(&why);
+        }
         let over = match self.held_since {
             Some(_) => self.held_bytes > limits.max_hold_bytes,
             None => self.held_bytes > limits.max_answer_bytes,
@@ -283,11 +306,17 @@ impl Relay {
                 self.flush();
             }
             OnHoldLimit::Release | OnHoldLimit::Block => {
-                self.drop_queue();
-                self.source = None;
-                self.weave.exchange.end(End::Filtered, &mut self.out);
+                self.cut_off("what waited for a verdict passed its limit in bytes or in time");
             }
         }
+    }
+
+    /// Ends the answer where it is, regularly: clients repeat what ends in another way.
+    fn cut_off(&mut self, why: &str) {
+        self.weave.door.trouble(why);
+        self.drop_queue();
+        self.source = None;
+        self.weave.exchange.end(End::Filtered, &mut self.out);
     }
 
     async fn read_more(&mut self) {
@@ -364,6 +393,7 @@ impl Relay {
     }
 
     fn fail(&mut self, why: &str) {
+        self.weave.door.trouble(why);
         self.drop_queue();
         self.source = None;
         self.weave.exchange.fail(why, &mut self.out);

@@ -7,7 +7,7 @@ use bytes::Bytes;
 use http_body::{Body as _, Frame, SizeHint};
 use http_body_util::BodyExt;
 use std::pin::Pin;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
@@ -41,6 +41,8 @@ pub struct Line {
     pub complete: bool,
     /// What hookgate itself answered, or why it gave the client up.
     pub error: Option<String>,
+    /// Why an answer under way was ended, once somebody ends it.
+    pub(super) trouble: Arc<OnceLock<String>>,
     /// What happened meanwhile, where traces are wanted.
     pub story: Option<Arc<Story>>,
 }
@@ -63,6 +65,7 @@ impl Line {
             took: Duration::ZERO,
             complete: false,
             error: None,
+            trouble: Arc::default(),
             story: None,
         }
     }
@@ -76,6 +79,10 @@ impl Line {
 impl Drop for Line {
     fn drop(&mut self) {
         self.took = self.begun.elapsed();
+        if let (None, Some(trouble)) = (&self.error, self.trouble.get()) {
+            self.complete = false;
+            self.error = Some(trouble.clone());
+        }
         if self.error.is_none() && self.taking.is_late() {
             // its last piece may have been given, but not taken
             self.complete = false;

@@ -63,6 +63,8 @@ pub(super) struct State {
     pub(super) started: bool,
     /// Messages by hooks that join the next request.
     pub(super) queued: Vec<Queued>,
+    /// Those that went out with a request that has no answer yet.
+    underway: Vec<Queued>,
     /// The user's texts that hooks let through, as they went on: by the hash of the text as it came.
     pub(super) admitted: HashMap<u64, Option<String>>,
     /// The newest calls that went out: a later request may bring only their results.
@@ -237,8 +239,20 @@ impl State {
 
     /// The messages that join the request that is about to go out.
     pub(super) fn take_queued(&mut self) -> Vec<RequestChange> {
-        let append = |queued: Queued| RequestChange::Append { role: queued.role, text: queued.text };
-        self.queued.drain(..).map(append).collect()
+        let append =
+            |queued: &Queued| RequestChange::Append { role: queued.role.clone(), text: queued.text.clone() };
+        let changes = self.queued.iter().map(append).collect();
+        self.underway.append(&mut self.queued);
+        changes
+    }
+
+    /// The request got its answer, or it failed and its messages wait for the next.
+    pub(super) fn answered(&mut self, well: bool) {
+        let mut underway = std::mem::take(&mut self.underway);
+        if !well {
+            underway.append(&mut self.queued);
+            self.queued = underway;
+        }
     }
 
     /// Notes a call that goes out.

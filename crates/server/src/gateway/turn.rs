@@ -2,9 +2,9 @@
 //!
 //! New is what stands behind the model's last answer: what the user wrote since, and what tools gave. The user's words are
 //! asked about each time they come (a repeated request meets the same hooks); of results and messages the hooks that only
-//! watch are told once, by the place that they have in the conversation. Older messages are not judged again, except
-//! where a hook may change prompts: the agent's history holds the user's words as they were written, so what was changed
-//! once is changed again in every later request.
+//! watch are told once, by the place that they have in the conversation. Older words of the user are asked about if they
+//! were not yet in this conversation: whoever writes the history says what is old in it. The agent's history holds the
+//! words as they were written, so what was changed once is changed again in every later request.
 
 use super::door::Door;
 use hookgate_core::event::{Origin, Role};
@@ -28,19 +28,23 @@ pub(super) enum Admitted {
 /// Shows a request to the hooks.
 pub(super) async fn admit(door: &Door, asked: &Asked) -> Admitted {
     let chain = door.tenant.sessions.chain(&asked.messages);
+    let is_input = |said: &Said| matches!(said.what, What::User(_) | What::Result { .. });
     let is_answer = |said: &Said| matches!(said.what, What::Assistant { .. });
-    let new_from = asked.messages.iter().rposition(is_answer).map_or(0, |last| last.saturating_add(1));
+    // what the client puts into the model's mouth behind it makes nothing old
+    let inputs = asked.messages.iter().rposition(is_input).and_then(|last| asked.messages.get(..last));
+    let new_from = inputs.unwrap_or_default().iter().rposition(is_answer);
+    let new_from = new_from.map_or(0, |last| last.saturating_add(1));
     if !std::mem::replace(&mut door.conversation.state().started, true) {
         door.watch(LifeEvent::SessionStart);
     }
     let mut changes = Vec::new();
-    let changers = changes_prompts(door);
+    let guarded = door.listens_at(Point::UserPromptSubmit);
     for (n, (said, link)) in asked.messages.iter().zip(&chain).enumerate() {
         let outcome = match &said.what {
             What::User(text) if n >= new_from => {
                 new_prompt(door, said.place, text, *link, &mut changes).await
             }
-            What::User(text) if changers => old_prompt(door, said.place, text, &mut changes).await,
+            What::User(text) if guarded => old_prompt(door, said.place, text, &mut changes).await,
             What::Result { .. } if n >= new_from => new_result(door, asked, n, *link),
             _ => None,
         };
@@ -51,16 +55,6 @@ pub(super) async fn admit(door: &Door, asked: &Asked) -> Admitted {
     changes.extend(door.tenant.sessions.provider_name(asked).map(RequestChange::From));
     changes.extend(door.conversation.state().take_queued());
     Admitted::Forward(changes)
-}
-
-/// Whether some hook may change what a user wrote.
-fn changes_prompts(door: &Door) -> bool {
-    door.listens_at(Point::UserPromptSubmit) && {
-        let set = door.hooks.current();
-        set.hooks()
-            .iter()
-            .any(|hook| hook.listens.point() == Point::UserPromptSubmit && !hook.mutable_fields.is_empty())
-    }
 }
 
 async fn new_prompt(

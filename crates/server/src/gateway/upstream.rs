@@ -151,6 +151,10 @@ impl Courier {
         let connector = Lines(connector()?);
         let client = Client::builder(Hands)
             .pool_timer(TokioTimer::new())
+            .timer(TokioTimer::new())
+            // a provider that is gone without a word must not be asked for ever
+            .http2_keep_alive_interval(Duration::from_secs(30))
+            .http2_keep_alive_timeout(Duration::from_secs(20))
             .pool_idle_timeout(Duration::from_secs(60))
             .build(connector);
         Ok(Courier { client, first_byte })
@@ -190,6 +194,7 @@ impl Courier {
 pub(crate) fn connector() -> Result<HttpsConnector<HttpConnector>, rustls::Error> {
     let mut tcp = HttpConnector::new();
     tcp.set_nodelay(true);
+    tcp.set_keepalive(Some(Duration::from_secs(60)));
     tcp.enforce_http(false);
     tcp.set_connect_timeout(Some(Duration::from_secs(10)));
     let provider = Arc::new(rustls::crypto::ring::default_provider());

@@ -69,6 +69,8 @@ impl Weave {
         if let Some(turn) = self.interrupted() {
             return Some(turn);
         }
+        // all calls that are there first: the end of one choice may be the end of all
+        self.guard.todo.make_contiguous().sort_by_key(|todo| matches!(todo, Todo::Close(..)));
         while let Some(todo) = self.guard.todo.pop_front() {
             match todo {
                 Todo::Judge(channel, call) => self.judge(channel, call).await,
@@ -135,7 +137,9 @@ impl Weave {
     }
 
     async fn judge(&mut self, channel: Channel, call: Call) {
-        let input = arguments(&call.arguments);
+        // as the client would get it: what a hook changes must not bring back what another one took out
+        let shown = self.guard.shown(channel, &call.arguments);
+        let input = arguments(&shown);
         let (block, changed, wishes) = self.door.judge(&call.name, &input).await;
         self.guard.wishes.join(wishes);
         match block {
@@ -146,7 +150,7 @@ impl Weave {
                 self.guard.block(channel, call, block);
             }
             None => {
-                self.guard.allow(channel, changed.map(|value| rewritten(&call.arguments, &value)));
+                self.guard.allow(channel, changed.map(|value| rewritten(&shown, &value)));
                 self.door.conversation.state().call(call);
             }
         }
@@ -170,11 +174,11 @@ impl Weave {
                 let text = format!("[{} was not run: {}]\n", call.name, block.reason);
                 self.says.push((choice, text));
             }
-            if allowed == 0 {
+            if allowed == 0 && !self.door.several {
                 return Some(Turn::End(End::Filtered));
             }
         }
-        let calls_go_out = allowed > 0 || reason == "tool_calls";
+        let calls_go_out = allowed > 0 || (reason == "tool_calls" && blocked.is_empty());
         if self.guard.looks_at_end()
             && !self.guard.failed
             && let Some(turn) = self.end_of_turn(choice, calls_go_out).await
@@ -234,7 +238,9 @@ impl Weave {
     fn may_tell_model(&self) -> bool {
         match self.door.shared.on_block {
             // with several choices there is no one conversation that could go on
-            OnBlock::TellModel { most } => self.rounds < most && self.guard.n_choices() == 1,
+            OnBlock::TellModel { most } => {
+                self.rounds < most && !self.door.several && self.guard.n_choices() == 1
+            }
             OnBlock::Refuse => false,
         }
     }

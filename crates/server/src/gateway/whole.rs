@@ -19,6 +19,8 @@ pub(super) enum Outcome {
     Changed(Bytes),
     /// No answer: why.
     Failed(String),
+    /// No answer, because hooks asked for others too often.
+    GivenUp(String),
     /// No answer, because of a hook.
     Refused(String),
 }
@@ -43,6 +45,10 @@ pub(super) async fn answer(
         }
         let mut nowhere = Vec::new();
         let turn = weave.settle().await;
+        // a call without a verdict stays here
+        for channel in weave.guard.give_up_calls() {
+            weave.exchange.drop_call(channel);
+        }
         let dropped = matches!(turn, Some(Turn::Drop | Turn::Again(_)));
         if dropped && weave.guard.hit_aside && matches!(turn, Some(Turn::Drop)) {
             let why = "a hook interrupted the answer, and what it found stands where nothing can be left out";
@@ -58,7 +64,7 @@ pub(super) async fn answer(
             None => None,
             Some(Turn::End(how)) => Some(how),
             Some(Turn::Drop) => Some(End::Filtered),
-            Some(Turn::Fail(why) | Turn::FailBehind(why)) => return Outcome::Failed(why),
+            Some(Turn::Fail(why) | Turn::FailBehind(why)) => return Outcome::GivenUp(why),
             Some(Turn::Again(more) | Turn::More(more)) => {
                 // what is written of this answer stands before the next one
                 let _ = weave.exchange.write_body(value, &changes, None);

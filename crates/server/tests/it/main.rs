@@ -28,3 +28,4 @@ mod sdk;
 mod secrets;
 mod tenants;
 mod turns;
+mod ways_round;

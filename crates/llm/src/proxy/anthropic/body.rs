@@ -16,7 +16,11 @@ impl Messages {
         self.n_calls = 0;
         if let Some(failure) = Failure::find(body) {
             out(Piece::Error(failure.message.into()));
-            return Ok(());
+            others(body, &["content", "usage"], out);
+            // an error may stand beside an answer, which clients read all the same
+            if !body.get("content").is_some_and(Value::is_array) {
+                return Ok(());
+            }
         }
         if !body.get("content").is_some_and(Value::is_array) {
             return Err(Odd(format!("it is no message: `{}`", excerpt(&body.to_string()))));

@@ -148,9 +148,15 @@ impl Messages {
         let kind = text(&value, "type").unwrap_or(&event.event);
         if kind == "error" || event.event == "error" || Failure::find(&value).is_some() {
             out(Piece::Error(Failure::from_body(data.as_bytes()).message.into()));
-            return Ok(Role::Pass);
+            // what stands beside an error is read all the same
+            let error = value.get("error").and_then(|error| member_leaves("error", error));
+            error.into_iter().for_each(|text| out(Piece::Aside(text.into())));
         }
         match kind {
+            "error" => {
+                others(&value, &["error"], out);
+                Ok(Role::Pass)
+            }
             "message_start" => self.read_start(value, out),
             "content_block_start" => self.read_block_start(&value, out),
             "content_block_delta" => self.read_delta(&value, out),

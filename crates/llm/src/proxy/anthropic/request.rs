@@ -22,6 +22,7 @@ pub(super) fn asked(body: &Value) -> Result<Asked, Odd> {
         stream: stream_flag(body)?,
         messages: said,
         session: None,
+        n_answers: 1,
     })
 }
 

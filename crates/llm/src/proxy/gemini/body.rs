@@ -18,9 +18,9 @@ impl Generate {
         for chunk in chunks(body) {
             if let Some(failure) = Failure::find(chunk) {
                 out(Piece::Error(failure.message.into()));
-                continue;
             }
             let answer = is_wrapped(chunk)
+                || Failure::find(chunk).is_some()
                 || ["candidates", "promptFeedback", "usageMetadata"]
                     .iter()
                     .any(|name| chunk.get(*name).is_some());

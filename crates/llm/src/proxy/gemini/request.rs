@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use super::chunk::{arguments, call};
 use crate::proxy::request::{member_mut, place, replace_text, texts_of};
 use crate::proxy::{Asked, Call, Odd, Place, RequestChange, Said, What};
-use crate::wire::json::{is_something, list, text};
+use crate::wire::json::{self, is_something, list, text};
 
 /// In place of a thought's signature, where a call was not made by the model.
 const NO_SIGNATURE: &str = "skip_thought_signature_validator";
@@ -28,7 +28,16 @@ pub(super) fn asked(path: &str, body: &Value) -> Result<Asked, Odd> {
         content_said(at, content, &mut said)?;
     }
     let model = model(path).or_else(|| text(outer, "model").map(str::to_owned));
-    Ok(Asked { model: model.unwrap_or_default(), stream: is_stream(path), messages: said, session: None })
+    let config = ["generationConfig", "generation_config"].iter().find_map(|name| body.get(*name));
+    let count =
+        |config| ["candidateCount", "candidate_count"].iter().find_map(|name| json::count(config, &[name]));
+    Ok(Asked {
+        model: model.unwrap_or_default(),
+        stream: is_stream(path),
+        messages: said,
+        session: None,
+        n_answers: config.and_then(count).unwrap_or(1),
+    })
 }
 
 /// The request itself, which Google's own tools wrap.

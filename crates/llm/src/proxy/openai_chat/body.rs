@@ -16,9 +16,7 @@ impl Chat {
         self.calls_of.clear();
         if let Some(failure) = Failure::find(body) {
             out(Piece::Error(failure.message.into()));
-            return Ok(());
-        }
-        if list(body, "choices").is_empty() {
+        } else if list(body, "choices").is_empty() {
             return Err(Odd(format!("it is no chat completion: `{}`", excerpt(&body.to_string()))));
         }
         let mut numbers = Vec::new();

@@ -158,7 +158,6 @@ impl Chat {
             out(Piece::Error(failure.message.into()));
         } else if event.event == "error" {
             out(Piece::Error(Failure::from_body(data.as_bytes()).message.into()));
-            return Ok(Kind::Pass);
         }
         let mut numbers = Vec::new();
         self.read_chunk(&mut value, false, &mut numbers, out)?;
@@ -195,7 +194,6 @@ impl Chat {
                     out(Piece::Usage { input: tokens("prompt_tokens"), output: tokens("completion_tokens") });
                     self.usage = usage.take();
                 }
-                ("error", _) => {}
                 (name, value) => aside(name, value, out),
             }
         }

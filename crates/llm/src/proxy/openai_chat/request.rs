@@ -4,7 +4,7 @@ use serde_json::{Map, Value, json};
 
 use crate::proxy::request::{member_mut, place, replace_text, stream_flag, texts_of};
 use crate::proxy::{Asked, Call, Odd, Place, RequestChange, Said, What};
-use crate::wire::json::{list, text};
+use crate::wire::json::{self, list, text};
 
 pub(super) fn asked(path: &str, body: &Value) -> Result<Asked, Odd> {
     let messages = body.get("messages").and_then(Value::as_array);
@@ -15,6 +15,7 @@ pub(super) fn asked(path: &str, body: &Value) -> Result<Asked, Odd> {
         stream: stream_flag(body)?,
         messages: said.collect::<Result<_, _>>()?,
         session: None,
+        n_answers: json::count(body, &["n"]).unwrap_or(1),
     })
 }
 

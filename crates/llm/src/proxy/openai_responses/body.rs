@@ -12,7 +12,11 @@ impl Responses {
         self.body_spans.clear();
         if let Some(failure) = Failure::find(body) {
             out(Piece::Error(failure.message.into()));
-            return Ok(());
+            // an error may stand beside an answer, which clients read all the same
+            if !body.get("output").is_some_and(Value::is_array) {
+                self.others(body, &[], out);
+                return Ok(());
+            }
         }
         if !body.get("output").is_some_and(Value::is_array) {
             return Err(Odd(format!("it is no response: `{}`", excerpt(&body.to_string()))));
@@ -27,7 +31,7 @@ impl Responses {
     }
 
     pub(super) fn write_whole(&mut self, mut body: Value, changes: &[Change], end: Option<End>) -> Value {
-        if Failure::find(&body).is_some() {
+        if !body.get("output").is_some_and(Value::is_array) {
             return body;
         }
         self.write_texts(changes);

@@ -83,7 +83,12 @@ impl Responses {
         let kind = text(&value, "type").unwrap_or(&event.event).to_owned();
         if kind == "error" || event.event == "error" || Failure::find(&value).is_some() {
             out(Piece::Error(Failure::from_body(data.as_bytes()).message.into()));
-            return Ok(Meta { sequence, ..Meta::default() });
+            // what stands beside an error is read all the same
+            value.get("error").into_iter().for_each(|error| self.aside("error", error, out));
+            if !kind.starts_with("response.") {
+                self.others(&value, &["error"], out);
+                return Ok(Meta { sequence, ..Meta::default() });
+            }
         }
         let mut meta = Meta { sequence, ..Meta::default() };
         self.read_kind(&kind, value, &mut meta, out)?;

@@ -46,6 +46,7 @@ pub(super) fn asked(body: &Value) -> Result<Asked, Odd> {
         stream: stream_flag(body)?,
         messages: said,
         session: session.or_else(|| conversation.map(|id| format!("conversation:{id}"))),
+        n_answers: 1,
     })
 }
 

@@ -15,7 +15,6 @@ const OF_THE_REQUEST: &[&str] = &[
     "output",
     "output_text",
     "usage",
-    "error",
     "incomplete_details",
     "instructions",
     "previous_response_id",
