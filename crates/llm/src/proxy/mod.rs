@@ -248,6 +248,11 @@ pub enum Piece<'a> {
     /// Text that belongs to no channel and is complete in itself: strings in events and members that are not
     /// understood. It must not carry past a guard what the channels would not.
     Aside(Cow<'a, str>),
+    /// The event closes a text of a choice. If the answer ends with it, what hookgate adds to the text goes before it.
+    Closing {
+        /// Whose.
+        choice: u32,
+    },
     /// A choice ended.
     Finish {
         /// Which.
@@ -333,6 +338,16 @@ pub trait Exchange: Send {
     /// Writes text of hookgate's own into the content of a choice, where the client stands now. For a body nothing is
     /// written yet: the text is remembered and stands behind what was read, or before it.
     fn say(&mut self, choice: u32, text: &str, out: &mut Vec<u8>);
+
+    /// Whether an answer may have several messages.
+    fn has_messages(&self) -> bool {
+        false
+    }
+
+    /// Writes a message of hookgate's own behind what was said; where an answer has only one, into that.
+    fn send(&mut self, choice: u32, text: &str, out: &mut Vec<u8>) {
+        self.say(choice, text, out);
+    }
 
     /// Writes the regular end of all choices that have not ended for the client, usage as far as it is known, and the
     /// closing mark.

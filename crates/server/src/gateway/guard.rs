@@ -23,6 +23,8 @@ pub(super) struct Looks {
     text: bool,
     /// Something is told or asked at the end of the turn.
     end: bool,
+    /// Something may be added to the text.
+    adds: bool,
 }
 
 impl Looks {
@@ -39,6 +41,7 @@ impl Looks {
             calls: set.listens_to_tools(ToolMoment::Before) || door.listens_at(Point::PreToolUse),
             text,
             end: text || door.listens_at(Point::Stop),
+            adds: door.listens_at(Point::PreResponse),
         }
     }
 
@@ -59,6 +62,8 @@ impl Looks {
 /// What must have happened before an event may be written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Wait {
+    /// Until the answer goes on behind this closing of a text, or this choice has its end.
+    Closing(u32, u64),
     /// The channel's text is clear up to here.
     Text(Channel, u64),
     /// The call was judged.
@@ -98,6 +103,9 @@ pub(super) struct Guard {
     /// What a hook interrupted for stands in no text of a channel.
     pub(super) hit_aside: bool,
     pub(super) usage: (Option<u64>, Option<u64>),
+    /// Events that close a text, and how many of them the answer went on behind.
+    n_closings: u64,
+    n_gone_on: u64,
 }
 
 #[derive(Debug, Default)]
@@ -139,6 +147,8 @@ impl Guard {
             failed: false,
             hit_aside: false,
             usage: (None, None),
+            n_closings: 0,
+            n_gone_on: 0,
         }
     }
 
@@ -170,6 +180,11 @@ impl Guard {
             }
             Piece::CallBegin { .. } | Piece::CallEnd { .. } => {}
             Piece::Aside(text) => self.aside(door, &text),
+            Piece::Closing { choice } if self.looks.adds => {
+                self.n_closings = self.n_closings.saturating_add(1);
+                waits.push(Wait::Closing(choice, self.n_closings));
+            }
+            Piece::Closing { .. } => {}
             Piece::Finish { choice, reason } => {
                 if self.choice(choice).reason.replace(reason.to_string()).is_none() {
                     if let Some(story) = &door.story {
@@ -311,8 +326,14 @@ impl Guard {
                 .calls
                 .iter()
                 .any(|(known, verdict)| known == channel && !matches!(verdict, Verdict::Open)),
+            Wait::Closing(choice, n) => *n <= self.n_gone_on || self.is_done(&Wait::Close(*choice)),
             Wait::Close(choice) => self.choices.iter().any(|(known, at)| known == choice && at.closed),
         }
+    }
+
+    /// The answer goes on behind what closes a text, or it is over: nothing is added there.
+    pub(super) fn go_on(&mut self) {
+        self.n_gone_on = self.n_closings;
     }
 
     /// Whether some text waits that may still become a match.

@@ -19,7 +19,7 @@ pub fn can(spot: Spot, wish: Wish) -> Can {
             Can::No("the agent asks again itself, with what the tool gave; what is queued joins that")
         }
         (Spot::At(Point::PreResponse), Wish::Send) => {
-            Can::No("an answer is one message, so what is sent stands at its end")
+            Can::No("an answer is one message on all wires but responses, so what is sent stands at its end")
         }
         (
             Spot::Message(_) | Spot::Chunk(_) | Spot::At(_),

@@ -246,8 +246,10 @@ impl Relay {
             let Some(held) = self.queue.pop_front() else { break };
             self.held_bytes = self.held_bytes.saturating_sub(held.raw.len());
             for wait in &held.waits {
-                if let Wait::Close(choice) = wait {
-                    self.weave.say(*choice, &mut self.out);
+                match wait {
+                    Wait::Closing(choice, _) => self.weave.append(*choice, &mut self.out),
+                    Wait::Close(choice) => self.weave.say(*choice, &mut self.out),
+                    Wait::Text(..) | Wait::Call(_) => {}
                 }
             }
             let changes = self.weave.guard.changes(&held.parts);
@@ -272,7 +274,8 @@ impl Relay {
     /// provider may say its last words, a call and the end at once.
     fn flush_open(&mut self) {
         let waits_for_end = |held: &Held, weave: &Weave| {
-            held.waits.iter().all(|wait| matches!(wait, Wait::Close(_)) || weave.guard.is_done(wait))
+            let of_end = |wait: &Wait| matches!(wait, Wait::Close(_) | Wait::Closing(..));
+            held.waits.iter().all(|wait| of_end(wait) || weave.guard.is_done(wait))
         };
         while let Some(held) = self.queue.pop_front().filter(|held| waits_for_end(held, &self.weave)) {
             let changes = self.weave.guard.changes(&held.parts);
@@ -379,6 +382,7 @@ impl Relay {
         for channel in self.weave.guard.give_up_calls() {
             self.weave.exchange.drop_call(channel);
         }
+        self.weave.guard.go_on();
         self.flush();
         self.weave.say_all(&mut self.out);
         self.drop_queue();
@@ -409,7 +413,12 @@ fn take_in(
     let Weave { exchange, guard, door, .. } = weave;
     let Scratch { waits, parts } = scratch;
     let mut nth = 0;
-    exchange.read(event, &mut |piece| guard.piece(door, piece, &mut nth, waits, parts))
+    let note = exchange.read(event, &mut |piece| guard.piece(door, piece, &mut nth, waits, parts))?;
+    let of_end = |wait: &Wait| matches!(wait, Wait::Close(_) | Wait::Closing(..));
+    if !waits.iter().any(of_end) {
+        guard.go_on();
+    }
+    Ok(note)
 }
 
 /// What was odd, without the provider's words: no hook has seen those.
@@ -448,6 +457,7 @@ fn owned(piece: hookgate_llm::proxy::Piece<'_>) -> hookgate_llm::proxy::Piece<'s
         Piece::CallEnd { channel, call } => Piece::CallEnd { channel, call },
         Piece::Aside(text) => Piece::Aside(own(text)),
         Piece::Finish { choice, reason } => Piece::Finish { choice, reason: own(reason) },
+        Piece::Closing { choice } => Piece::Closing { choice },
         Piece::Done => Piece::Done,
         Piece::Error(text) => Piece::Error(own(text)),
         Piece::Usage { input, output } => Piece::Usage { input, output },

@@ -15,8 +15,10 @@ pub(super) struct Weave {
     pub(super) exchange: Box<dyn Exchange>,
     pub(super) guard: Guard,
     looks: Looks,
-    /// What hookgate itself says, by choice; it goes before the choice's closing events.
+    /// What hookgate itself adds to texts, by choice; it goes before the choice's closing events.
     says: Vec<(u32, String)>,
+    /// What it says behind them.
+    sends: Vec<(u32, String)>,
     /// How often the provider was asked again after blocked calls, and for hooks.
     rounds: u32,
     resends: u32,
@@ -50,7 +52,16 @@ impl Drop for Weave {
 
 impl Weave {
     pub(super) fn new(door: Door, exchange: Box<dyn Exchange>, looks: Looks) -> Weave {
-        Weave { door, exchange, guard: Guard::new(looks), looks, says: Vec::new(), rounds: 0, resends: 0 }
+        Weave {
+            door,
+            exchange,
+            guard: Guard::new(looks),
+            looks,
+            says: Vec::new(),
+            sends: Vec::new(),
+            rounds: 0,
+            resends: 0,
+        }
     }
 
     /// Whether something is to be done that takes time.
@@ -87,10 +98,18 @@ impl Weave {
         None
     }
 
-    /// Writes what hookgate itself says in a choice, where the client stands now.
-    pub(super) fn say(&mut self, choice: u32, out: &mut Vec<u8>) {
+    /// Writes what hookgate itself adds to a choice, where the client stands now.
+    pub(super) fn append(&mut self, choice: u32, out: &mut Vec<u8>) {
         for (_, text) in self.says.extract_if(.., |(of, _)| *of == choice) {
             self.exchange.say(choice, &text, out);
+        }
+    }
+
+    /// Writes all that hookgate itself says in a choice.
+    pub(super) fn say(&mut self, choice: u32, out: &mut Vec<u8>) {
+        self.append(choice, out);
+        for (_, text) in self.sends.extract_if(.., |(of, _)| *of == choice) {
+            self.exchange.send(choice, &text, out);
         }
     }
 
@@ -99,11 +118,15 @@ impl Weave {
         for (choice, text) in self.says.drain(..) {
             self.exchange.say(choice, &text, out);
         }
+        for (choice, text) in self.sends.drain(..) {
+            self.exchange.send(choice, &text, out);
+        }
     }
 
     /// The provider is asked again: what comes belongs to another answer.
     pub(super) fn next_answer(&mut self) {
         self.says.clear();
+        self.sends.clear();
         self.exchange.next_answer();
         if let Some(story) = &self.door.story {
             story.next_answer();
@@ -229,7 +252,10 @@ impl Weave {
             self.says.push((choice, text));
         }
         for text in additions.send {
-            self.says.push((choice, format!("\n\n{text}")));
+            match self.exchange.has_messages() {
+                true => self.sends.push((choice, text)),
+                false => self.says.push((choice, format!("\n\n{text}"))),
+            }
         }
         self.door.watch(LifeEvent::Stop);
         None

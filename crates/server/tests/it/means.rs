@@ -150,7 +150,7 @@ fn what_is_never_told_of_never_fires() {
 }
 
 #[test]
-fn an_answer_is_one_message() {
+fn what_is_appended_is_in_the_text_and_what_is_sent_behind_it() {
     run(async {
         let hooks = json!([
             lifecycle("a", "pre_response", json!({"append": "<A>"})),
@@ -160,12 +160,33 @@ fn an_answer_is_one_message() {
             for stream in [true, false] {
                 let (_, reply) = turn(wire, stream, Spot::Message(Role::User)).unwrap();
                 let bench = Setup::user(hooks.clone()).start(&Upstream::playing(vec![reply]).await).await;
-                let seen = bench.seen(wire, stream).await;
-                assert_eq!((seen.text(), seen.texts.len()), ("fine<A>\n\n<S>", 1), "{wire:?} {stream}");
+                let got = bench.ask(wire, stream).await;
+                let seen = got.seen(wire);
+                if wire == Wire::Responses {
+                    // the one wire that has several messages in an answer
+                    let response = match stream {
+                        true => completed(&got.text()),
+                        false => got.json(),
+                    };
+                    let text = |n: usize| response["output"][n]["content"][0]["text"].clone();
+                    assert_eq!((text(0), text(1)), ("fine<A>".into(), "<S>".into()), "{response}");
+                    assert_eq!(seen.text(), "fine<A><S>", "{stream}");
+                } else {
+                    assert_eq!((seen.text(), seen.texts.len()), ("fine<A>\n\n<S>", 1), "{wire:?} {stream}");
+                }
+                if stream && wire == Wire::Messages {
+                    assert_eq!(got.text().matches("content_block_start\",").count(), 1, "{}", got.text());
+                }
             }
         }
         let end = Spot::At(Point::PreResponse);
         assert_eq!(can(end, Wish::Append), Can::Yes);
         assert!(matches!(can(end, Wish::Send), Can::No(_)));
     });
+}
+
+/// The response that a stream ends with.
+fn completed(stream: &str) -> Value {
+    let last = stream.lines().filter_map(|line| line.strip_prefix("data: ")).next_back().unwrap();
+    serde_json::from_str::<Value>(last).unwrap()["response"].clone()
 }

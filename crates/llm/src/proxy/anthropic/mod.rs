@@ -19,6 +19,7 @@ use super::{
     RequestChange,
 };
 use crate::sse::Event;
+use read::Role;
 
 /// Anthropic's messages.
 pub static ANTHROPIC: Anthropic = Anthropic;
@@ -147,7 +148,13 @@ struct Open {
 impl Exchange for Messages {
     fn read(&mut self, event: &Event<'_>, out: &mut dyn FnMut(Piece<'_>)) -> Result<Note, Odd> {
         self.frame.learn(event.raw);
-        self.read_event(event, out)
+        let note = self.read_event(event, out)?;
+        if let Role::BlockStop(at) = Role::of(note)
+            && self.blocks.get(at).is_some_and(|block| block.kind == Kind::Text)
+        {
+            out(Piece::Closing { choice: 0 });
+        }
+        Ok(note)
     }
 
     fn ended(&mut self, out: &mut dyn FnMut(Piece<'_>)) -> bool {

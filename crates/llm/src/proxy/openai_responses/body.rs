@@ -2,14 +2,17 @@
 
 use serde_json::{Value, json};
 
+use super::item::Kind;
 use super::{Meta, Responses};
 use crate::error::excerpt;
 use crate::proxy::{Change, End, Odd, Piece};
 use crate::wire::Failure;
+use crate::wire::json::text;
 
 impl Responses {
     pub(super) fn read_whole(&mut self, body: &Value, out: &mut dyn FnMut(Piece<'_>)) -> Result<(), Odd> {
         self.body_spans.clear();
+        self.body_added.clear();
         if let Some(failure) = Failure::find(body) {
             out(Piece::Error(failure.message.into()));
             // an error may stand beside an answer, which clients read all the same
@@ -55,9 +58,28 @@ impl Responses {
         }
         let spans = self.body_spans.clone();
         self.pass_texts(spans.into_iter(), changes);
+        for (item, part, text) in std::mem::take(&mut self.body_added) {
+            let item = self.items.get_mut(item);
+            item.and_then(|item| item.parts.get_mut(part)).into_iter().for_each(|part| part.say(&text));
+        }
         self.client.shifted = true;
         for at in 0..self.items.len() {
             self.index_item(at);
+        }
+    }
+
+    /// Adds text of ours to the last message that was read, or as a message where there is none.
+    pub(super) fn say_whole(&mut self, words: &str) {
+        let messages = self.in_final.iter().rev().copied();
+        let mut texts = messages.filter_map(|at| {
+            let item = self.items.get(at).filter(|item| item.kind == Kind::Message)?;
+            let part = item.parts.last().filter(|part| text(&part.value, "type") == Some("output_text"))?;
+            let place = item.parts.iter().position(|known| known.place == part.place)?;
+            Some((at, place))
+        });
+        match texts.next() {
+            Some((item, part)) => self.body_added.push((item, part, words.to_owned())),
+            None => drop(self.own_item(words)),
         }
     }
 

@@ -26,6 +26,7 @@ use super::{
     Piece, RequestChange,
 };
 use crate::sse::Event;
+use crate::wire::json;
 use item::{Item, Kind};
 
 /// OpenAI's responses.
@@ -86,6 +87,10 @@ struct Responses {
     n_read: u64,
     /// The texts of the body that was read last.
     body_spans: Vec<Span>,
+    /// What is added to parts of that body: item, part and text.
+    body_added: Vec<(usize, usize, String)>,
+    /// The text of a message is closed by the events that were read last.
+    closing: bool,
     client: Client,
 }
 
@@ -151,6 +156,9 @@ impl Exchange for Responses {
     fn read(&mut self, event: &Event<'_>, out: &mut dyn FnMut(Piece<'_>)) -> Result<Note, Odd> {
         self.frame.learn(event.raw);
         let mut meta = self.read_event(event, out)?;
+        if self.closes(&meta) {
+            out(Piece::Closing { choice: 0 });
+        }
         self.n_read = self.n_read.saturating_add(1);
         meta.number = self.n_read;
         self.client.no_sequence |= meta.sequence.is_none() && meta.role != Role::Half;
@@ -183,9 +191,22 @@ impl Exchange for Responses {
 
     fn say(&mut self, _: u32, text: &str, out: &mut Vec<u8>) {
         if self.whole {
-            self.own_item(text);
+            self.say_whole(text);
         } else if !self.client.done {
             self.write_said(text, out);
+        }
+    }
+
+    fn has_messages(&self) -> bool {
+        true
+    }
+
+    fn send(&mut self, _: u32, text: &str, out: &mut Vec<u8>) {
+        if self.whole {
+            self.own_item(text);
+        } else if !self.client.done {
+            self.start(out);
+            self.write_item(text, out);
         }
     }
 
@@ -236,6 +257,30 @@ impl Exchange for Responses {
     fn write_body(&mut self, body: Value, changes: &[Change], end: Option<End>) -> Value {
         self.write_whole(body, changes, end)
     }
+}
+
+impl Responses {
+    /// Whether the event closes a text that something could be added to.
+    fn closes(&mut self, meta: &Meta) -> bool {
+        let item = self.items.get(meta.item).filter(|item| item.kind == Kind::Message);
+        let of_part = item.and_then(|item| item.parts.get(meta.part)).is_some_and(|part| {
+            json::text(&part.value, "type") == Some("output_text") && part.place == last_place(item)
+        });
+        self.closing = match meta.role {
+            // its text came in pieces, which the client has
+            Role::TextDone => of_part && meta.first.is_none() && item.is_some_and(|item| !item.complete),
+            Role::PartDone => self.closing && of_part,
+            Role::ItemDone => self.closing && item.is_some(),
+            _ => false,
+        };
+        self.closing
+    }
+}
+
+/// Where the last part of an item stands.
+fn last_place(item: Option<&Item>) -> item::Place {
+    let last = item.and_then(|item| item.parts.last());
+    last.map_or(item::Place::Member(""), |part| part.place)
 }
 
 #[cfg(test)]

@@ -74,6 +74,11 @@ impl Responses {
                 "content_index": content_index, "delta": words, "logprobs": [] });
             return self.own("response.output_text.delta", delta, out);
         }
+        self.write_item(words, out);
+    }
+
+    /// Writes a message of ours.
+    pub(super) fn write_item(&mut self, words: &str, out: &mut Vec<u8>) {
         self.close_earlier(out);
         let at = self.own_item(words);
         self.index_own(at);

@@ -450,10 +450,10 @@ fn bodies_are_read_and_written_like_streams() {
     let output = written["output"].as_array().unwrap();
     let said = |n: usize| &output[n]["content"][0]["text"];
     assert_eq!(
-        (said(0), &output[1]["arguments"], said(2)),
-        (&json!("a *"), &json!("{\"x\":\"*\"}"), &json!("said"))
+        (said(0), &output[1]["arguments"], output.len()),
+        (&json!("a *said"), &json!("{\"x\":\"*\"}"), 2)
     );
-    assert_eq!((output.len(), &written["x_odd"]), (3, &json!(7)));
+    assert_eq!(written["x_odd"], json!(7));
     let filtered = one.replace(first.clone(), "", "", Some(End::Filtered));
     assert_eq!(filtered["incomplete_details"]["reason"], "content_filter");
     let second = data(&Stream::new("r22").text(&["No."]).end()).pop().unwrap()["response"].clone();
