@@ -22,13 +22,14 @@ use hookgate_core::record::{Memory, Recorder};
 use hookgate_handlers::clock::TokioTimer;
 use hookgate_handlers::command::Commands;
 use hookgate_handlers::watchers::{self, Kept, Watchers};
-use hookgate_server::gateway::{Gateway, Happened, Identify, KeyHash, Options, Tenant, Tenants, Who};
+use hookgate_server::gateway::{Gateway, Happened, Identify, KeyHash, Listen, Options, Tenant, Tenants, Who};
 use hookgate_server::metrics::Metrics;
 use hookgate_server::traces::{Collector, Lost, Traces};
 use hooks::HookSets;
 use log::Log;
 use settings::{Identity, Place, Settings};
 use std::collections::HashMap;
+use std::io;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use tokio::net::TcpListener;
@@ -106,11 +107,7 @@ async fn serve(settings: Settings) -> Result<Exit, Failure> {
     if let Some(address) = &settings.admin {
         beside.spawn(metrics_page(address, &metrics, &log).await?);
     }
-    let stop = async {
-        signals.next().await;
-        log.say("stopping: open answers may finish");
-    };
-    let served = gateway.serve(listen, stop, settings.drain).await;
+    let served = until_signals(&gateway, listen, settings.drain, &mut signals, &log).await;
     beside.abort_all();
     if let Some(traces) = traces {
         send_the_last(&traces, &log).await;
@@ -132,6 +129,35 @@ async fn serve(settings: Settings) -> Result<Exit, Failure> {
         log.say(&format!("{open} connections were closed before their answers were out"));
     }
     Ok(Exit::Done)
+}
+
+/// Serves until a signal, then lets open answers finish; a second signal does not wait for them.
+async fn until_signals(
+    gateway: &Gateway,
+    listen: Listen,
+    drain: Duration,
+    signals: &mut Signals,
+    log: &Log,
+) -> io::Result<usize> {
+    let (stop, stopped) = tokio::sync::oneshot::channel::<()>();
+    let stopped = async {
+        let _ = stopped.await;
+    };
+    let serving = gateway.serve(listen, stopped, drain);
+    tokio::pin!(serving);
+    tokio::select! {
+        served = &mut serving => return served,
+        _ = signals.next() => {}
+    }
+    log.say("stopping: open answers may finish");
+    let _ = stop.send(());
+    tokio::select! {
+        served = serving => served,
+        _ = signals.next() => {
+            log.say("stopping at once");
+            Ok(0)
+        }
+    }
 }
 
 /// A stream takes two files, and many systems allow a program a thousand unless it asks for more.

@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use tokio::time::Instant;
 
-/// Sessions whose questions are counted at a time.
+/// Sessions of one tenant whose questions are counted at a time.
 const MOST_SESSIONS: usize = 10_000;
 /// A session that asks nothing for so long begins a new turn with its next question.
 const IDLE: Duration = Duration::from_secs(600);
@@ -19,7 +19,8 @@ const IDLE: Duration = Duration::from_secs(600);
 /// after ten minutes without a question. A hook that listens at `user_prompt_submit` begins anew at each event.
 #[derive(Debug, Clone, Default)]
 pub struct Turns {
-    sessions: Arc<Mutex<HashMap<String, Turn>>>,
+    /// By tenant, and by session.
+    tenants: Arc<Mutex<HashMap<String, HashMap<String, Turn>>>>,
 }
 
 #[derive(Debug)]
@@ -31,7 +32,14 @@ struct Turn {
 impl Turns {
     /// The session's next turn begins.
     pub fn begin(&self, session: &str) {
-        self.sessions.lock().unwrap_or_else(PoisonError::into_inner).remove(session);
+        let (tenant, session) = tenant_of(session);
+        let mut tenants = self.tenants.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(sessions) = tenants.get_mut(tenant) {
+            sessions.remove(session);
+            if sessions.is_empty() {
+                tenants.remove(tenant);
+            }
+        }
     }
 
     /// The next turn of a tenant's session begins: tenants may use the same names of sessions.
@@ -41,13 +49,17 @@ impl Turns {
 
     /// How many questions this hook has asked in the session's turn.
     pub fn asked(&self, session: &str, hook: &str) -> u64 {
-        let sessions = self.sessions.lock().unwrap_or_else(PoisonError::into_inner);
-        sessions.get(session).and_then(|turn| turn.asked.get(hook).copied()).unwrap_or(0)
+        let (tenant, session) = tenant_of(session);
+        let tenants = self.tenants.lock().unwrap_or_else(PoisonError::into_inner);
+        let turn = tenants.get(tenant).and_then(|sessions| sessions.get(session));
+        turn.and_then(|turn| turn.asked.get(hook).copied()).unwrap_or(0)
     }
 
     /// Counts one more question, unless that would be too many.
     pub(super) fn take(&self, session: &str, hook: &Arc<str>, most: u64, first: bool) -> Result<(), Fault> {
-        let mut sessions = self.sessions.lock().unwrap_or_else(PoisonError::into_inner);
+        let (tenant, session) = tenant_of(session);
+        let mut tenants = self.tenants.lock().unwrap_or_else(PoisonError::into_inner);
+        let sessions = tenants.entry(tenant.to_owned()).or_default();
         if sessions.len() >= MOST_SESSIONS && !sessions.contains_key(session) {
             sessions.retain(|_, turn| turn.last.elapsed() < IDLE);
             if sessions.len() >= MOST_SESSIONS {
@@ -81,6 +93,11 @@ pub(super) fn name_of<'s>(tenant: Option<&str>, session: &'s str) -> Cow<'s, str
         Some(tenant) => format!("{tenant}\0{session}").into(),
         None => session.into(),
     }
+}
+
+/// The tenant and the session of such a name.
+fn tenant_of(name: &str) -> (&str, &str) {
+    name.split_once('\0').unwrap_or(("", name))
 }
 
 /// What a tenant may spend on questions.
@@ -145,6 +162,14 @@ impl Budget for TokensPerTenant {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn one_tenant_takes_no_place_of_another() {
+        let (turns, hook) = (Turns::default(), Arc::from("p"));
+        let take = |tenant, session: &str| turns.take(&name_of(tenant, session), &hook, 2, false).is_ok();
+        assert!((0..MOST_SESSIONS).all(|n| take(Some("a"), &n.to_string())));
+        assert!(!take(Some("a"), "one more") && take(Some("b"), "one more") && take(None, "one more"));
+    }
 
     #[tokio::test(start_paused = true)]
     async fn a_turn_has_so_many_questions() {

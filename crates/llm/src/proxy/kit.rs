@@ -51,6 +51,7 @@ impl Seen {
             Piece::Finish { choice, reason } => self.finishes.push(format!("{choice}:{reason}")),
             Piece::Done => self.done += 1,
             Piece::Closing { .. } => {}
+            Piece::Loose { text, .. } => self.asides.push(text.into_owned()),
             Piece::Error(text) => self.errors.push(text.into_owned()),
             Piece::Usage { input, output } => {
                 let (i, o) = self.usage.unwrap_or_default();

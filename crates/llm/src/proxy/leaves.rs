@@ -1,6 +1,10 @@
 //! The text in what is not understood.
 
+use std::hash::{DefaultHasher, Hash, Hasher};
+
 use serde_json::Value;
+
+use super::Piece;
 
 /// Members that hold no text of a model: ids, kinds, bytes that only the provider reads.
 const SILENT: &[&str] = &[
@@ -42,6 +46,38 @@ pub(super) fn leaves(value: &Value) -> Option<String> {
 /// What [`leaves`] would give for the member `name`.
 pub(super) fn member_leaves(name: &str, value: &Value) -> Option<String> {
     if SILENT.contains(&name) { None } else { leaves(value) }
+}
+
+/// The texts of the member `name`, each as a piece of the text that stands at its place in event after event. `whose` tells
+/// apart what has such a member.
+pub(super) fn loose(whose: impl Hash, name: &str, value: &Value, out: &mut dyn FnMut(Piece<'_>)) {
+    if !SILENT.contains(&name) {
+        let mut place = DefaultHasher::new();
+        (whose, name).hash(&mut place);
+        pieces(value, &place, out);
+    }
+}
+
+fn pieces(value: &Value, place: &DefaultHasher, out: &mut dyn FnMut(Piece<'_>)) {
+    let inside = |name: &dyn Fn(&mut DefaultHasher)| {
+        let mut place = place.clone();
+        name(&mut place);
+        place
+    };
+    match value {
+        Value::String(text) if !text.is_empty() => {
+            out(Piece::Loose { of: place.finish(), text: text.as_str().into() });
+        }
+        Value::Array(items) => items.iter().enumerate().for_each(|(n, item)| {
+            pieces(item, &inside(&|place| n.hash(place)), out);
+        }),
+        Value::Object(members) => {
+            for (name, value) in members.iter().filter(|(name, _)| !SILENT.contains(&name.as_str())) {
+                pieces(value, &inside(&|place| name.hash(place)), out);
+            }
+        }
+        Value::String(_) | Value::Null | Value::Bool(_) | Value::Number(_) => {}
+    }
 }
 
 fn collect(value: &Value, out: &mut String) {

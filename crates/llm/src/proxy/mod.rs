@@ -17,6 +17,7 @@ mod request;
 mod rewrite;
 mod route;
 mod scan;
+mod spelling;
 mod template;
 mod text;
 mod usage;
@@ -36,6 +37,7 @@ pub use openai_chat::OPENAI_CHAT;
 pub use openai_responses::OPENAI_RESPONSES;
 pub use rewrite::rewritten;
 pub use route::{Route, route};
+pub use spelling::misspelt_key;
 
 use crate::sse::Event;
 use serde_json::Value;
@@ -248,6 +250,13 @@ pub enum Piece<'a> {
     /// Text that belongs to no channel and is complete in itself: strings in events and members that are not
     /// understood. It must not carry past a guard what the channels would not.
     Aside(Cow<'a, str>),
+    /// The same, but later events may go on with it: pieces with one number are one text.
+    Loose {
+        /// Where it stands, as a number.
+        of: u64,
+        /// The text; never empty.
+        text: Cow<'a, str>,
+    },
     /// The event closes a text of a choice. If the answer ends with it, what hookgate adds to the text goes before it.
     Closing {
         /// Whose.

@@ -76,6 +76,7 @@ impl Read {
             Piece::Finish { reason, .. } => self.finishes.push(reason.into_owned()),
             Piece::Error(text) => self.errors.push(text.into_owned()),
             Piece::Aside(text) => self.asides.push(text.into_owned()),
+            Piece::Loose { text, .. } => self.asides.push(text.into_owned()),
             Piece::CallBegin { .. } | Piece::Closing { .. } | Piece::Done | Piece::Usage { .. } => {}
         }
     }

@@ -66,6 +66,8 @@ pub(super) enum Wait {
     Closing(u32, u64),
     /// The channel's text is clear up to here.
     Text(Channel, u64),
+    /// The same of a text that is in no channel.
+    Loose(u64, u64),
     /// The call was judged.
     Call(Channel),
     /// All that belongs to the end of the choice is done.
@@ -103,6 +105,8 @@ pub(super) struct Guard {
     /// What a hook interrupted for stands in no text of a channel.
     pub(super) hit_aside: bool,
     pub(super) usage: (Option<u64>, Option<u64>),
+    /// Texts that belong to no channel and are not complete, by their place.
+    loose: Vec<(u64, Loose)>,
     /// Events that close a text, and how many of them the answer went on behind.
     n_closings: u64,
     n_gone_on: u64,
@@ -113,6 +117,14 @@ struct Text {
     end: u64,
     clear: u64,
     redactions: Vec<Redaction>,
+}
+
+/// A text of no channel, which is read as an answer of its own.
+#[derive(Debug, Default)]
+struct Loose {
+    answer: Answer,
+    end: u64,
+    clear: u64,
 }
 
 /// What is known of a call.
@@ -147,6 +159,7 @@ impl Guard {
             failed: false,
             hit_aside: false,
             usage: (None, None),
+            loose: Vec::new(),
             n_closings: 0,
             n_gone_on: 0,
         }
@@ -180,6 +193,7 @@ impl Guard {
             }
             Piece::CallBegin { .. } | Piece::CallEnd { .. } => {}
             Piece::Aside(text) => self.aside(door, &text),
+            Piece::Loose { of, text } => self.loose(door, of, &text, waits),
             Piece::Closing { choice } if self.looks.adds => {
                 self.n_closings = self.n_closings.saturating_add(1);
                 waits.push(Wait::Closing(choice, self.n_closings));
@@ -276,6 +290,41 @@ impl Guard {
             let end = WatchEvent::Chunk(Chunk::Finish { reason: "" });
             wishes.join(door.tell(&mut state, Some(&mut answer), &end));
         }
+        drop(state);
+        self.join_aside(wishes);
+    }
+
+    /// A piece of a text of no channel that later events may go on with.
+    fn loose(&mut self, door: &Door, of: u64, text: &str, waits: &mut Vec<Wait>) {
+        if !self.looks.content {
+            return;
+        }
+        let loose = slot(&mut self.loose, of);
+        loose.end = loose.end.saturating_add(text.len() as u64);
+        let mut state = door.conversation.state();
+        let said = WatchEvent::Chunk(Chunk::Content(text));
+        let wishes = door.tell(&mut state, Some(&mut loose.answer), &said);
+        state.hooks.swap(&mut loose.answer);
+        loose.clear = state.hooks.clear(session::Channel::Content);
+        state.hooks.swap(&mut loose.answer);
+        drop(state);
+        if loose.clear < loose.end {
+            waits.push(Wait::Loose(of, loose.end));
+        }
+        self.join_aside(wishes);
+    }
+
+    /// Tells hooks that the texts of no channel are complete.
+    pub(super) fn finish_loose(&mut self, door: &Door) {
+        for (_, mut loose) in std::mem::take(&mut self.loose) {
+            let end = WatchEvent::Chunk(Chunk::Finish { reason: "" });
+            let wishes = door.tell(&mut door.conversation.state(), Some(&mut loose.answer), &end);
+            self.join_aside(wishes);
+        }
+    }
+
+    /// What hooks want of text that nobody knows: what would be replaced in it cannot be, so the answer ends.
+    fn join_aside(&mut self, mut wishes: Wishes) {
         if wishes.redacts && wishes.interrupt.is_none() {
             wishes.interrupt = Some(("hookgate".to_owned(), false));
         }
@@ -300,6 +349,10 @@ impl Guard {
         state.hooks.swap(answer);
         drop(state);
         self.wishes.join(wishes);
+        if !door.several {
+            // of several answers nobody knows which goes on
+            self.finish_loose(door);
+        }
     }
 
     /// Calls all texts clear that are held, whatever they may become.
@@ -314,6 +367,12 @@ impl Guard {
             state.hooks.swap(answer);
             text.clear = text.end;
         }
+        for (_, loose) in &mut self.loose {
+            state.hooks.swap(&mut loose.answer);
+            state.hooks.give_way(session::Channel::Content);
+            state.hooks.swap(&mut loose.answer);
+            loose.clear = loose.end;
+        }
     }
 
     /// Whether an event that waits for this may go.
@@ -326,6 +385,9 @@ impl Guard {
                 .calls
                 .iter()
                 .any(|(known, verdict)| known == channel && !matches!(verdict, Verdict::Open)),
+            Wait::Loose(of, end) => {
+                self.loose.iter().find(|(known, _)| known == of).is_none_or(|(_, text)| text.clear >= *end)
+            }
             Wait::Closing(choice, n) => *n <= self.n_gone_on || self.is_done(&Wait::Close(*choice)),
             Wait::Close(choice) => self.choices.iter().any(|(known, at)| known == choice && at.closed),
         }
@@ -339,6 +401,7 @@ impl Guard {
     /// Whether some text waits that may still become a match.
     pub(super) fn holds_text(&self) -> bool {
         self.texts.iter().any(|(_, text)| text.clear < text.end)
+            || self.loose.iter().any(|(_, text)| text.clear < text.end)
     }
 
     /// Whether these parts must be written otherwise than they came.

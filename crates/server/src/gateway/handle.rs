@@ -19,7 +19,7 @@ use hookgate_core::hook::Listens;
 use hookgate_core::point::Stage;
 use hookgate_core::wish::Wish;
 use hookgate_llm::proxy::{
-    Asked, ErrorKind, Middle, RequestChange, Route, has_duplicate_keys, read_json, route,
+    Asked, ErrorKind, Middle, RequestChange, Route, has_duplicate_keys, misspelt_key, read_json, route,
 };
 use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode, Uri, header};
 use http_body_util::{BodyExt, StreamBody};
@@ -116,7 +116,9 @@ async fn admit_client(
             );
             return Err(Refusal::new(ErrorKind::BadRequest, why));
         }
-        Route::Judged(_) | Route::Harmless(_) | Route::Unknown(_) => passed(shared, parts, incoming).await?,
+        Route::Judged(_) | Route::Harmless(_) | Route::Unknown(_) => {
+            passed(shared, parts, incoming, line).await?
+        }
     };
     Ok((response, permit))
 }
@@ -147,10 +149,12 @@ async fn passed(
     shared: &Arc<Shared>,
     parts: http::request::Parts,
     incoming: Incoming,
+    line: &mut Line,
 ) -> Result<Response<Body>, Refusal> {
     let (upstream, path) = shared.upstream(parts.uri.path(), None)?;
     let outgoing = outgoing(shared, parts.method, &parts.uri, path, parts.headers);
     let response = shared.courier.send(&upstream, outgoing, passing(incoming, shared.limits.idle)).await?;
+    line.answered();
     let (mut parts, body) = response.into_parts();
     strip_hop_by_hop(&mut parts.headers);
     Ok(Response::from_parts(parts, passing(body, shared.limits.idle)))
@@ -340,6 +344,9 @@ fn understood(
         return Err(bad(format!(
             "the body has the key `{key}` twice in one object: readers may differ about which counts"
         )));
+    }
+    if let Some((key, known)) = misspelt_key(&body) {
+        return Err(bad(format!("the body has the key `{key}`, which some servers read as `{known}`")));
     }
     let path = match parts.uri.query() {
         Some(query) => format!("{}?{query}", parts.uri.path()),

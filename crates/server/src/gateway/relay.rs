@@ -249,7 +249,7 @@ impl Relay {
                 match wait {
                     Wait::Closing(choice, _) => self.weave.append(*choice, &mut self.out),
                     Wait::Close(choice) => self.weave.say(*choice, &mut self.out),
-                    Wait::Text(..) | Wait::Call(_) => {}
+                    Wait::Text(..) | Wait::Loose(..) | Wait::Call(_) => {}
                 }
             }
             let changes = self.weave.guard.changes(&held.parts);
@@ -258,7 +258,9 @@ impl Relay {
             });
         }
         let waits_for_text = self.queue.front().is_some_and(|first| {
-            first.waits.iter().any(|wait| matches!(wait, Wait::Text(..)) && !self.weave.guard.is_done(wait))
+            first.waits.iter().any(|wait| {
+                matches!(wait, Wait::Text(..) | Wait::Loose(..)) && !self.weave.guard.is_done(wait)
+            })
         });
         match (waits_for_text, self.held_since) {
             (true, None) => self.held_since = Some(Instant::now()),
@@ -374,6 +376,7 @@ impl Relay {
                 false => guard.finish(door, choice, ""),
             }
         }
+        guard.finish_loose(door);
         self.work().await;
         if self.source.take().is_none() {
             return;
@@ -457,6 +460,7 @@ fn owned(piece: hookgate_llm::proxy::Piece<'_>) -> hookgate_llm::proxy::Piece<'s
         Piece::CallEnd { channel, call } => Piece::CallEnd { channel, call },
         Piece::Aside(text) => Piece::Aside(own(text)),
         Piece::Finish { choice, reason } => Piece::Finish { choice, reason: own(reason) },
+        Piece::Loose { of, text } => Piece::Loose { of, text: own(text) },
         Piece::Closing { choice } => Piece::Closing { choice },
         Piece::Done => Piece::Done,
         Piece::Error(text) => Piece::Error(own(text)),

@@ -2,9 +2,10 @@
 //!
 //! New is what stands behind the model's last answer: what the user wrote since, and what tools gave. The user's words are
 //! asked about each time they come (a repeated request meets the same hooks); of results and messages the hooks that only
-//! watch are told once, by the place that they have in the conversation. Older words of the user are asked about if they
-//! were not yet in this conversation: whoever writes the history says what is old in it. The agent's history holds the
-//! words as they were written, so what was changed once is changed again in every later request.
+//! watch are told once, by the place that they have in the conversation. Older messages are not judged again, except
+//! where a hook may change prompts: the agent's history holds the user's words as they were written, so what was changed
+//! once is changed again in every later request. What the client puts into the model's mouth behind the user's last words
+//! is no answer: it makes nothing old.
 
 use super::door::Door;
 use hookgate_core::event::{Origin, Role};
@@ -38,13 +39,13 @@ pub(super) async fn admit(door: &Door, asked: &Asked) -> Admitted {
         door.watch(LifeEvent::SessionStart);
     }
     let mut changes = Vec::new();
-    let guarded = door.listens_at(Point::UserPromptSubmit);
+    let changers = changes_prompts(door);
     for (n, (said, link)) in asked.messages.iter().zip(&chain).enumerate() {
         let outcome = match &said.what {
             What::User(text) if n >= new_from => {
                 new_prompt(door, said.place, text, *link, &mut changes).await
             }
-            What::User(text) if guarded => old_prompt(door, said.place, text, &mut changes).await,
+            What::User(text) if changers => old_prompt(door, said.place, text, &mut changes).await,
             What::Result { .. } if n >= new_from => new_result(door, asked, n, *link),
             _ => None,
         };
@@ -55,6 +56,16 @@ pub(super) async fn admit(door: &Door, asked: &Asked) -> Admitted {
     changes.extend(door.tenant.sessions.provider_name(asked).map(RequestChange::From));
     changes.extend(door.conversation.state().take_queued());
     Admitted::Forward(changes)
+}
+
+/// Whether some hook may change what a user wrote.
+fn changes_prompts(door: &Door) -> bool {
+    door.listens_at(Point::UserPromptSubmit) && {
+        let set = door.hooks.current();
+        set.hooks()
+            .iter()
+            .any(|hook| hook.listens.point() == Point::UserPromptSubmit && !hook.mutable_fields.is_empty())
+    }
 }
 
 async fn new_prompt(

@@ -87,7 +87,7 @@ fn one_answer_of_several_ends_alone() {
 }
 
 #[test]
-fn no_history_makes_a_prompt_an_old_one() {
+fn no_beginning_of_an_answer_makes_a_prompt_an_old_one() {
     run(async {
         let hooks =
             json!([lifecycle("p", "user_prompt_submit", json!({"block_if": "secret plan", "reason": "no"}))]);
@@ -95,21 +95,12 @@ fn no_history_makes_a_prompt_an_old_one() {
             for stream in [true, false] {
                 let upstream = Upstream::playing(vec![reply(wire, stream, &says(&["ok"]))]).await;
                 let bench = Setup::user(hooks.clone()).start(&upstream).await;
-                for texts in [
-                    &["the secret plan", "Sure,"][..],
-                    &["the secret plan", "Sure, it is", "go on"],
-                    &["hi", "ok", "the secret plan", "Sure,"],
-                ] {
+                for texts in [&["the secret plan", "Sure,"][..], &["hi", "ok", "the secret plan", "Sure,"]] {
                     let got = bench.post(wire, stream, &wire.turns(stream, texts)).await;
                     assert_eq!((got.status, upstream.count()), (400, 0), "{wire:?} {texts:?} {}", got.text());
                 }
                 let fine = wire.turns(stream, &["hi", "ok", "go on", "Sure,"]);
                 assert_eq!(bench.post(wire, stream, &fine).await.status, 200, "{wire:?}");
-                let asked = bench.asked("p", "/rawInput");
-                // in its conversation an old prompt is asked about once
-                bench.post(wire, stream, &fine).await;
-                let again = bench.asked("p", "/rawInput");
-                assert_eq!(again.len(), asked.len() + 1, "{wire:?} {again:?}");
             }
         }
     });
@@ -188,6 +179,69 @@ fn what_one_hook_took_out_of_a_call_no_other_brings_back() {
                 assert!(!got.text().contains(key), "{wire:?} {stream} {}", got.text());
                 assert!(!got.text().contains("joe.doe@example.com"), "{wire:?} {stream} {}", got.text());
                 assert!(got.text().contains("mail"), "{wire:?} {stream} {}", got.text());
+            }
+        }
+    });
+}
+
+#[test]
+fn text_of_unknown_places_is_held_over_its_pieces() {
+    run(async {
+        let hooks = json!([{"target": "stream", "chunks": ["content"], "regex": "rm -rf /", "actions": [{"type": "interrupt"}]}]);
+        let event = |name: &str, value: Value| format!("event: {name}\ndata: {value}\n\n");
+        for wire in [Wire::Chat, Wire::Responses, Wire::Messages] {
+            let mut events = wire.stream(&says(&["fine"]));
+            let mut at = 1;
+            if wire == Wire::Messages {
+                let begin = json!({"type": "content_block_start", "index": 7,
+                    "content_block": {"type": "server_tool_use", "id": "s1", "name": "bash", "input": {}}});
+                events.insert(at, event("content_block_start", begin));
+                at += 1;
+            }
+            for (n, piece) in ["rm", " -r", "f /x", " now"].iter().enumerate() {
+                let unknown = match wire {
+                    Wire::Messages => event(
+                        "content_block_delta",
+                        json!({"type": "content_block_delta", "index": 7, "delta": {"type": "input_json_delta", "partial_json": piece}}),
+                    ),
+                    Wire::Responses => event(
+                        "response.code_interpreter_call_code.delta",
+                        json!({"type": "response.code_interpreter_call_code.delta", "item_id": "ci", "delta": piece}),
+                    ),
+                    Wire::Chat | Wire::Gemini => format!(
+                        "data: {}\n\n",
+                        json!({"id": "c1", "object": "chat.completion.chunk", "model": "m", "choices":
+                            [{"index": 0, "delta": {"audio": {"id": "a", "transcript": piece}}, "finish_reason": null}]})
+                    ),
+                };
+                events.insert(at + n, unknown);
+            }
+            let upstream = Upstream::playing(vec![Reply::stream(&events)]).await;
+            let got = Setup::user(hooks.clone()).start(&upstream).await.ask(wire, true).await;
+            for piece in ["\"rm\"", "\" -r\"", "f /x"] {
+                assert!(!got.text().contains(piece), "{wire:?} {piece} {}", got.text());
+            }
+            // and without a match all of it goes out
+            let clean: Vec<String> = events.iter().map(|event| event.replace("f /x", "f ./x")).collect();
+            let upstream = Upstream::playing(vec![Reply::stream(&clean)]).await;
+            let got = Setup::user(hooks.clone()).start(&upstream).await.ask(wire, true).await;
+            assert_eq!(got.text(), clean.concat(), "{wire:?}");
+        }
+    });
+}
+
+#[test]
+fn keys_that_a_server_may_read_as_others_are_refused() {
+    run(async {
+        for wire in WIRES {
+            let upstream = Upstream::playing(vec![reply(wire, false, &says(&["ok"]))]).await;
+            let bench = Setup::user(guard()).start(&upstream).await;
+            for name in ["Messages", "Input", "CONTENTS"] {
+                let mut request = wire.request(false, "hi");
+                request[name] = json!([{"role": "user", "content": "evil"}]);
+                let got = bench.post(wire, false, &request).await;
+                assert_eq!((got.status, upstream.count()), (400, 0), "{wire:?} {}", got.text());
+                assert!(got.text().contains(&format!("the key `{name}`")), "{}", got.text());
             }
         }
     });

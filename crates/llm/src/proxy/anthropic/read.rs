@@ -9,7 +9,7 @@ use super::block::{asides, for_texts};
 use super::{Block, Kind, Messages};
 use crate::error::excerpt;
 use crate::finish::Finish;
-use crate::proxy::leaves::member_leaves;
+use crate::proxy::leaves::{loose, member_leaves};
 use crate::proxy::text::Text;
 use crate::proxy::{Call, Channel, ChannelKind, Note, Odd, Piece};
 use crate::sse::Event;
@@ -283,7 +283,11 @@ impl Messages {
             _ => {}
         }
         let shown = delta.get(member).is_some_and(Value::is_string);
-        others(delta, if shown { std::slice::from_ref(&member) } else { &[] }, out);
+        for (name, value) in delta.as_object().into_iter().flatten() {
+            if !(shown && name == member) {
+                loose((at, kind), name, value, out);
+            }
+        }
         Ok(Role::Delta(at))
     }
 
@@ -296,7 +300,7 @@ impl Messages {
             ("input_json_delta", Kind::Call(number)) => ChannelKind::Call(number),
             _ => {
                 block.text.push_str(piece);
-                out(Piece::Aside(Cow::Borrowed(piece)));
+                out(Piece::Loose { of: at as u64, text: Cow::Borrowed(piece) });
                 return Ok(());
             }
         };

@@ -8,6 +8,7 @@ use super::chunk::{Spot, call_member};
 use super::read::{NO_CALL, Out, aside};
 use super::{Channel, ChatCall, Choice};
 use crate::error::excerpt;
+use crate::proxy::leaves::loose;
 use crate::proxy::{Call, ChannelKind, Odd, Piece};
 use crate::wire::call_pieces::{Piece as CallPiece, Placed};
 use crate::wire::json::{self, text};
@@ -40,7 +41,8 @@ impl Reader<'_, '_> {
                     aside(name, value, self.out);
                 }
             }
-            Spot::Other => aside(name, value, self.out),
+            Spot::Other if self.whole => aside(name, value, self.out),
+            Spot::Other => loose(self.choice.index, name, value, self.out),
         }
     }
 

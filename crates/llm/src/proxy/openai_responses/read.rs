@@ -9,7 +9,7 @@ use serde_json::Value;
 use super::item::{Item, Kind, List, Part, Place, arguments_member, text_member};
 use super::{Meta, Responses, Role, Span};
 use crate::error::excerpt;
-use crate::proxy::leaves::member_leaves;
+use crate::proxy::leaves::{loose, member_leaves};
 use crate::proxy::text::Text;
 use crate::proxy::{Channel, ChannelKind, Odd, Piece};
 use crate::sse::Event;
@@ -189,7 +189,7 @@ impl Responses {
                 meta.part = self.part(item, Place::Member(""), Value::Null);
             }
             _ => {
-                self.others(value, &[], out);
+                self.unknown(name, end, Some(item), value, out);
                 return Ok(());
             }
         }
@@ -206,6 +206,16 @@ impl Responses {
         }
     }
 
+    /// An event of a kind that is not known. A delta goes on with what the last one said.
+    fn unknown(&mut self, name: &str, end: &str, item: Option<usize>, value: &Value, out: Out<'_>) {
+        if end != "delta" {
+            return self.others(value, &[], out);
+        }
+        for (member, value) in value.as_object().into_iter().flatten() {
+            loose((name, item), member, value, out);
+        }
+    }
+
     /// An event of an item that nobody announced: its text counts as content.
     fn read_without_item(
         &mut self,
@@ -216,7 +226,7 @@ impl Responses {
         out: Out<'_>,
     ) -> Result<(), Odd> {
         let (Some(About::List(list, kind)), "delta" | "done") = (about(name), end) else {
-            self.others(value, &[], out);
+            self.unknown(name, end, None, value, out);
             return Ok(());
         };
         let id = text(value, "item_id").unwrap_or_default();

@@ -110,7 +110,7 @@ impl Seen {
             Piece::Finish { reason, .. } => self.finish.push(reason.into_owned()),
             Piece::Error(text) => self.errors.push(text.into_owned()),
             Piece::Done => self.done += 1,
-            Piece::Closing { .. } => {}
+            Piece::Closing { .. } | Piece::Loose { .. } => {}
             Piece::Usage { input, output } => self.usage = (input.or(self.usage.0), output.or(self.usage.1)),
             Piece::CallBegin { .. } | Piece::Aside(_) => {}
         }
