@@ -116,6 +116,9 @@ impl Relay {
                                 self.weave.exchange.write(&event, note, &changes, &mut self.out);
                                 self.scratch.waits.clear();
                                 self.scratch.parts.clear();
+                                if self.is_too_large() {
+                                    return;
+                                }
                                 continue;
                             }
                             self.held_bytes = self.held_bytes.saturating_add(event.raw.len());
@@ -290,17 +293,25 @@ impl Relay {
     /// What waits is bounded in bytes.
     fn mind_the_limit(&mut self) {
         let limits = &self.weave.door.shared.limits;
-        if self.n_bytes > limits.max_answer_bytes {
-            let why = format!("the answer is larger than {} bytes", limits.max_answer_bytes);
-            return self.cut_off(&why);
-        }
         let over = match self.held_since {
             Some(_) => self.held_bytes > limits.max_hold_bytes,
             None => self.held_bytes > limits.max_answer_bytes,
         };
         if over {
             self.over_the_limit();
+        } else {
+            self.is_too_large();
         }
+    }
+
+    /// Ends an answer that is too large, because some of it is kept to its end.
+    fn is_too_large(&mut self) -> bool {
+        let most = self.weave.door.shared.limits.max_answer_bytes;
+        let is = self.n_bytes > most;
+        if is {
+            self.cut_off(&format!("the answer is larger than {most} bytes"));
+        }
+        is
     }
 
     fn over_the_limit(&mut self) {

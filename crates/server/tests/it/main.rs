@@ -16,6 +16,7 @@
 
 mod kit;
 
+mod aftermath;
 mod answers;
 mod blocks;
 mod bounds;
